@@ -34,7 +34,7 @@ static unsigned char value[CRABTREE_BLOB_MAX + 1];
 static error_t parse_arg(struct args *args, char *arg, struct argp_state *state)
 {
 	if (state->arg_num >= args->most)
-		argp_error(state, "%s: one argument too many", arg);
+		arg_error(state, "%s: one argument too many", arg);
 	else if (!state->arg_num)
 		args->name = arg;
 	else
@@ -47,7 +47,7 @@ static int type_arg(struct argp_state *state, const char *arg)
 	int type = type_find(arg);
 
 	if (type < 0)
-		argp_error(state, "type %s: not one of " TYPE_LIST, arg);
+		arg_error(state, "type %s: not one of " TYPE_LIST, arg);
 	return type;
 }
 
@@ -79,7 +79,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return parse_arg(args, arg, state);
 	case ARGP_KEY_END:
 		if (state->arg_num < args->least)
-			argp_error(state, "KEY is missing");
+			arg_error(state, "KEY is missing");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -178,7 +178,7 @@ static int set_blob(struct target *target, struct args *args, uint32_t bytes)
 	int err = key_read("set", args->name, &args->key);
 
 	if (!err && args->type >= 0) {
-		fprintf(stderr, "crabctl: set: --type is of stores of names\n");
+		message("set: --type is of stores of names");
 		err = EXIT_USAGE;
 	}
 	if (err)
@@ -322,7 +322,7 @@ int verb_set(struct target *target, int argc, char **argv)
 
 	verb_parse(&set_argp, argc, argv, &args);
 	if (!args.text == !args.file) {
-		fprintf(stderr, "crabctl: set: either TEXT or --file\n");
+		message("set: either TEXT or --file");
 		return EXIT_USAGE;
 	}
 	return with_target(target, 0, &args, set);

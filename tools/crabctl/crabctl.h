@@ -12,6 +12,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <json-c/json.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ int target_close(struct target *target);
 int target_end(struct target *target, int code);
 /* Is JSON wanted of @verb, which prints none? EXIT_OK, or EXIT_USAGE after a message */
 int target_no_json(const struct target *target, const char *verb);
+/* Is an image named for @verb, which is about devices? The same */
+int target_no_image(const struct target *target, const char *verb);
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
@@ -64,8 +67,11 @@ void verb_parse_bare(struct target *target, const char *doc, int argc, char **ar
 const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
 			    int argc, char **argv);
 
-/* error.c: one line on stderr, without control characters; then with an exit code */
+/* error.c: a text without control characters, to be freed; NULL: no memory */
+char *text_print(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
+/* One line of it on stderr: a message; as argp_error(); then with an exit code */
 void message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void arg_error(struct argp_state *state, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int fail(struct target *target, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int fail_file(const char *path, int err, const char *fmt, ...)
@@ -123,10 +129,15 @@ static inline bool is_control(unsigned char c)
 }
 
 /*
- * Any bytes as UTF-8: control characters, and all bytes above 0x7f of a text that is not UTF-8, as
- * \xNN; @room: 4 bytes for each, and a NUL. Returns @room.
+ * Any bytes as UTF-8: control characters (also U+0080 to U+009F), and all bytes above 0x7f of a text
+ * that is not UTF-8, as \xNN; @room: 4 bytes for each, and a NUL. Returns @room.
  */
 const char *text_escape(const char *text, size_t bytes, char *room);
+
+#define LABEL_TEXT	(4 * CRABTREE_LABEL_LEN + 1)
+
+/* The label of a store, of which the media may have any bytes */
+const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT]);
 
 #define LINE_NUMBERS	192	/* bytes of a line without names, at most */
 #define LINE_NAME	2048	/* of one with a name */

@@ -54,12 +54,12 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->side[state->arg_num].path = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (state->arg_num < 2)
-			argp_error(state, "diff needs two stores or snapshots");
+			arg_error(state, "diff needs two stores or snapshots");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -111,9 +111,13 @@ static int next_of_store(struct side *side)
 	side->more = got > 0;
 	if (got >= 0)
 		return EXIT_OK;
-	if (!item_is_known(side->kind, &side->item))
+	if (got == -ESTALE)
+		message("%s: diff: ended: " SNAPSHOT_ENDED, side->path);
+	else if (!item_is_known(side->kind, &side->item))
 		return side_failed(side, got);
-	return fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+	else
+		fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+	return EXIT_FAILED;
 }
 
 static int next(struct side *side)
@@ -287,8 +291,8 @@ static int same_kind(const struct side *old, const struct side *new)
 {
 	if (old->kind == new->kind)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: diff: %s has %s, %s has %s\n", old->path,
-		item_kind_name(old->kind), new->path, item_kind_name(new->kind));
+	message("diff: %s has %s, %s has %s", old->path, item_kind_name(old->kind), new->path,
+		item_kind_name(new->kind));
 	return EXIT_FAILED;
 }
 
@@ -311,6 +315,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
+	if (target_no_image(target, "diff"))
+		return EXIT_USAGE;
 	code = open_side(&args.side[0]);
 	if (!code)
 		code = open_side(&args.side[1]);

@@ -65,11 +65,12 @@ static void print_patient(const struct patient *patient)
 {
 	const struct crabtree_info *info = &patient->info;
 	struct safety safety = safety_of(patient);
+	char label[LABEL_TEXT];
 
 	printf("%s: %s", patient->path, crabtree_state_name(info->state));
 	if (is_serving(patient))
 		printf(", store \"%s\", %" PRIu64 " records, %" PRIu64 " of %" PRIu64
-		       " leaves in use", info->label, (uint64_t)info->records,
+		       " leaves in use", label_text(info, label), (uint64_t)info->records,
 		       (uint64_t)info->leaves_used, (uint64_t)info->leaves);
 	putchar('\n');
 	if (info->reason[0])
@@ -244,7 +245,7 @@ static int report_named(struct target *target, struct json_object *rows)
 	device_name(target->device, name);
 	if (sysfs_info(name, &info))
 		return report_device(name, rows);
-	fprintf(stderr, "crabctl: %s: doctor: sysfs has no such device\n", target->device);
+	message("%s: doctor: sysfs has no such device", target->device);
 	return report_devices(rows) | EXIT_NOT_FOUND;
 }
 
@@ -275,7 +276,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->causes = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: doctor takes only options", arg);
+		arg_error(state, "%s: doctor takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

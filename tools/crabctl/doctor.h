@@ -6,6 +6,7 @@
 #ifndef CRABCTL_DOCTOR_H
 #define CRABCTL_DOCTOR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -58,7 +59,7 @@ struct findings {
  * @findings: of this store
  */
 struct patient {
-	char path[SYSFS_TEXT];
+	char path[PATH_MAX];
 	bool image;
 	struct crabtree_info info;
 	char provider[SYSFS_TEXT];

@@ -39,7 +39,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->path)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->path = arg;
 		return 0;
 	default:

@@ -59,35 +59,53 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 	crabtree_reason(target->ct, buf, len);
 }
 
-static char *text_of(const char *fmt, va_list args)
+/* The words of a command line, a file or a store may have control characters, also a line feed */
+char *text_print(const char *fmt, va_list args)
 {
-	char *text;
+	char *text, *room = NULL;
 
-	return vasprintf(&text, fmt, args) < 0 ? NULL : text;
+	if (vasprintf(&text, fmt, args) < 0)
+		return NULL;
+	room = malloc(4 * strlen(text) + 1);
+	if (room)
+		text_escape(text, strlen(text), room);
+	free(text);
+	return room;
 }
 
-/* The words of a command line, a file or a store may have control characters, also a line feed */
 void message(const char *fmt, ...)
 {
-	char *text, *room;
 	va_list args;
+	char *text;
 
 	va_start(args, fmt);
-	text = text_of(fmt, args);
+	text = text_print(fmt, args);
 	va_end(args);
-	room = text ? malloc(4 * strlen(text) + 1) : NULL;
-	fprintf(stderr, "crabctl: %s\n", room ? text_escape(text, strlen(text), room) : "no memory");
-	free(room);
+	fflush(stdout);
+	progress_clear();
+	fprintf(stderr, "crabctl: %s\n", text ? text : "no memory");
+	free(text);
+}
+
+void arg_error(struct argp_state *state, const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = text_print(fmt, args);
+	va_end(args);
+	argp_error(state, "%s", text ? text : "no memory");
 	free(text);
 }
 
 static void say(const char *path, const char *fmt, va_list args, const char *why,
 		const char *more)
 {
-	char *text = text_of(fmt, args);
+	char *text;
 
-	fflush(stdout);
-	progress_clear();
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
 	message(*more ? "%s: %s: %s (%s)" : "%s: %s: %s", path, text ? text : "", why, more);
 	free(text);
 }

@@ -170,7 +170,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->count = number_arg(state, "--count", arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: events takes only options", arg);
+		arg_error(state, "%s: events takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -195,6 +195,8 @@ int verb_events(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
+	if (target_no_image(target, "events"))
+		return EXIT_USAGE;
 	for (;;) {
 		look_round(&args);
 		if (is_complete(&args))

@@ -49,7 +49,7 @@ static void text_arg(struct argp_state *state, const char *what, const char *tex
 		     size_t len)
 {
 	if (strlen(text) >= len)
-		argp_error(state, "%s %s: longer than %zu bytes", what, text, len - 1);
+		arg_error(state, "%s %s: longer than %zu bytes", what, text, len - 1);
 	else
 		strcpy(field, text);
 }
@@ -57,7 +57,7 @@ static void text_arg(struct argp_state *state, const char *what, const char *tex
 static void parse_end(struct argp_state *state, const struct args *args)
 {
 	if (args->size && !args->target->image)
-		argp_error(state, "--size is for --image: a device has the size that it has");
+		arg_error(state, "--size is for --image: a device has the size that it has");
 }
 
 static error_t parse_rest(int key, char *arg, struct argp_state *state)
@@ -84,7 +84,7 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		args->yes = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: format takes only options", arg);
+		arg_error(state, "%s: format takes only options", arg);
 		return 0;
 	case ARGP_KEY_END:
 		parse_end(state, args);
@@ -136,12 +136,11 @@ static bool ask(const struct target *target, const struct crabtree_info *info, c
 	char answer[16] = "";
 
 	if (info->state == CRABTREE_STATE_READY || info->state == CRABTREE_STATE_READONLY)
-		fprintf(stderr, "%s holds the store \"%.*s\" with %" PRIu64 " records.\n",
-			target_path(target), (int)sizeof(info->label), info->label,
-			(uint64_t)info->records);
+		message("%s holds the store \"%.*s\" with %" PRIu64 " records.", target_path(target),
+			(int)sizeof(info->label), info->label, (uint64_t)info->records);
 	else
-		fprintf(stderr, "%s is not empty: %.*s\n", target_path(target),
-			(int)sizeof(info->reason), info->reason);
+		message("%s is not empty: %.*s", target_path(target), (int)sizeof(info->reason),
+			info->reason);
 	fprintf(stderr, "All of it will be lost. Type \"yes\" to %s: ", verb);
 	return fgets(answer, sizeof(answer), stdin) && !strcmp(answer, "yes\n");
 }
@@ -149,14 +148,12 @@ static bool ask(const struct target *target, const struct crabtree_info *info, c
 int format_ask(const struct target *target, const struct crabtree_info *info, const char *verb)
 {
 	if (!isatty(STDIN_FILENO)) {
-		fprintf(stderr, "crabctl: %s: %s: say --yes: there is no terminal to ask on\n",
-			target_path(target), verb);
+		message("%s: %s: say --yes: there is no terminal to ask on", target_path(target), verb);
 		return EXIT_USAGE;
 	}
 	if (ask(target, info, verb))
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s: %s: not confirmed, nothing was changed\n",
-		target_path(target), verb);
+	message("%s: %s: not confirmed, nothing was changed", target_path(target), verb);
 	return EXIT_FAILED;
 }
 
@@ -214,8 +211,8 @@ int format_refused(struct target *target, int err, const char *verb)
 	char reason[128];
 
 	refusal_detail(target, err, reason, sizeof(reason));
-	fprintf(stderr, "crabctl: %s: %s: %s%s%s%s\n", target_path(target), verb, refusal(err),
-		reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+	message("%s: %s: %s%s%s%s", target_path(target), verb, refusal(err), reason[0] ? " (" : "",
+		reason, reason[0] ? ")" : "");
 	return EXIT_FAILED;
 }
 
@@ -259,9 +256,16 @@ static int fail_create(const struct target *target, int err)
 {
 	if (err != -EEXIST)
 		return fail_file(target->image, err, "create");
-	fprintf(stderr, "crabctl: %s: format: the file is there already; leave out --size\n",
-		target->image);
+	message("%s: format: the file is there already; leave out --size", target->image);
 	return EXIT_FAILED;
+}
+
+/* The region of an image is the name of its file: INFO has the one that it had until now */
+static void name_region(const struct target *target, struct crabtree_info *info)
+{
+	const char *slash = strrchr(target->image, '/');
+
+	snprintf(info->region, sizeof(info->region), "%s", slash ? slash + 1 : target->image);
 }
 
 static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
@@ -279,6 +283,8 @@ static int format_new(struct target *target, struct args *args, struct crabtree_
 		err = fsync(partial.file) ? -errno : partial_place(&partial, false);
 	if (err)
 		code = fail_create(target, err);
+	else if (!code)
+		name_region(target, info);
 	partial_end(&partial);
 	return code;
 }

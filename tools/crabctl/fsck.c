@@ -279,8 +279,8 @@ static int refuse_small(struct args *args, const struct crabtree_info *info)
 	}
 	if (err)
 		return fail_file(args->to, err, "fsck, with %" PRIu64 " bytes", given);
-	fprintf(stderr, "crabctl: %s: fsck: %" PRIu64 " bytes are too few; --size=%" PRIu64
-		" is enough\n", args->to, given, args->size);
+	message("%s: fsck: %" PRIu64 " bytes are too few; --size=%" PRIu64 " is enough", args->to,
+		given, args->size);
 	return EXIT_FAILED;
 }
 
@@ -401,12 +401,12 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->to)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->to = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->to || !args->target->image)
-			argp_error(state, "fsck needs --image and the name of the new image");
+			arg_error(state, "fsck needs --image and the name of the new image");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -442,8 +442,7 @@ int verb_fsck(struct target *target, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	fprintf(stderr, "crabctl: %s: this crabctl was built without support for image files\n",
-		target_path(target));
+	message("%s: %s", target_path(target), target_error(target, -ELIBACC));
 	return EXIT_FAILED;
 }
 #endif

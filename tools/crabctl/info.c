@@ -6,7 +6,7 @@
 #include "crabctl.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char * const durability_words[] = {
@@ -49,12 +49,13 @@ __attribute__((format(printf, 2, 3)))
 static void row(const char *name, const char *fmt, ...)
 {
 	va_list args;
+	char *text;
 
 	va_start(args, fmt);
-	printf("%-13s", name);
-	vprintf(fmt, args);
-	putchar('\n');
+	text = text_print(fmt, args);
 	va_end(args);
+	printf("%-13s%s\n", name, text ? text : "");
+	free(text);
 }
 
 static void print_state(const struct target *target, const struct crabtree_info *info)

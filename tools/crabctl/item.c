@@ -23,7 +23,7 @@ struct names_ahead_room {
 
 int item_init(struct item *item)
 {
-	*item = (struct item){ .data = malloc(CRABTREE_BLOB_MAX) };
+	*item = (struct item){ .key = CRABTREE_KEY_RESERVED, .data = malloc(CRABTREE_BLOB_MAX) };
 	return item->data ? 0 : -ENOMEM;
 }
 
@@ -143,9 +143,9 @@ static int next_blob(struct items *items, struct item *item)
 
 	do {
 		got = crabtree_list(items->ct, &items->cursor, &entry, 1);
+		item->key = got > 0 ? entry.key : CRABTREE_KEY_RESERVED;
 		if (got <= 0)
 			return got;
-		item->key = entry.key;
 		err = entry.status ? entry.status :
 		      crabtree_get(items->ct, entry.key, item->data, CRABTREE_BLOB_MAX,
 				   &item->bytes, NULL);

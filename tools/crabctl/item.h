@@ -34,7 +34,7 @@ struct item {
 	unsigned char *data;
 };
 
-/* Allocates @data; 0 or -ENOMEM. free() it */
+/* Makes it unknown and allocates @data; 0 or -ENOMEM. free() it */
 int item_init(struct item *item);
 
 enum item_kind item_kind(const struct crabtree_info *info);
@@ -53,6 +53,10 @@ bool item_same(enum item_kind kind, const struct item *a, const struct item *b);
 
 /* Stores a blob or a named value; @flags: CRABTREE_PUT_* */
 int item_put(struct crabtree *ct, enum item_kind kind, struct item *item, unsigned int flags);
+
+/* The cause of -ESTALE of an item of a snapshot */
+#define SNAPSHOT_ENDED	"others wrote so much meanwhile that the module's snapshot_bytes, or the memory of " \
+			"the region, were used up"
 
 /* Is @item, with which items_next() returned an error, the one that the error is about? */
 bool item_is_known(enum item_kind kind, const struct item *item);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements `crabctl list`: one line for each /dev/crabN. A device that the
- * user may not open is shown by its files in sysfs, which all users may read.
+ * This file implements `crabctl list`: one line for each /dev/crabN. A device that cannot be opened,
+ * as without the permission for it, is shown by its files in sysfs, which all users may read.
  */
 #include "crabctl.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,16 +26,16 @@ static int read_info(const char *path, struct crabtree_info *info)
 
 static void print_row(const char *path, int err, const struct crabtree_info *info)
 {
-	char bytes[32];
+	char bytes[32], label[LABEL_TEXT];
 
 	if (err) {
 		printf("%-12s %s\n", path, crabtree_strerror(err));
 		return;
 	}
 	bytes_text(info->region_bytes, bytes, sizeof(bytes));
-	printf("%-12s %-12s %-10s %-20.*s %12" PRIu64 " %.*s\n", path,
-	       crabtree_state_name(info->state), bytes, (int)sizeof(info->label),
-	       info->label[0] ? info->label : "-", (uint64_t)info->records,
+	printf("%-12s %-12s %-10s %-20s %12" PRIu64 " %.*s\n", path,
+	       crabtree_state_name(info->state), bytes,
+	       info->label[0] ? label_text(info, label) : "-", (uint64_t)info->records,
 	       (int)sizeof(info->region), info->region);
 }
 
@@ -80,7 +79,7 @@ static void list_devices(char **paths, size_t count, struct json_object *rows)
 		       "RECORDS", "REGION");
 	for (i = 0; i < count; i++) {
 		err = read_info(paths[i], &info);
-		columns = !err || (err == -EACCES && sysfs_info(strrchr(paths[i], '/') + 1, &info));
+		columns = !err || sysfs_info(strrchr(paths[i], '/') + 1, &info);
 		if (rows)
 			add_row(rows, paths[i], err, columns ? &info : NULL);
 		else
@@ -94,6 +93,8 @@ int verb_list(struct target *target, int argc, char **argv)
 	glob_t found;
 
 	verb_parse_bare(target, "All devices, with state, label and region.", argc, argv);
+	if (target_no_image(target, "list"))
+		return EXIT_USAGE;
 	rows = target->json ? json_object_new_array() : NULL;
 	sysfs_glob(PATTERN, &found);
 	list_devices(found.gl_pathv, found.gl_pathc, rows);

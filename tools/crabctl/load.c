@@ -84,7 +84,7 @@ static uint32_t batch_arg(struct argp_state *state, const char *arg)
 	uint64_t batch = number_arg(state, "--batch", arg);
 
 	if (!batch || batch > CRABTREE_BATCH_MAX)
-		argp_error(state, "--batch %s: 1 to %u", arg, CRABTREE_BATCH_MAX);
+		arg_error(state, "--batch %s: 1 to %u", arg, CRABTREE_BATCH_MAX);
 	return batch;
 }
 
@@ -92,7 +92,7 @@ static uint32_t batch_arg(struct argp_state *state, const char *arg)
 static void batch_end(struct argp_state *state, struct args *args)
 {
 	if (args->ack && args->batch > BATCH_ACK)
-		argp_error(state, "--batch %" PRIu32 ": 1 to %u with --ack", args->batch, BATCH_ACK);
+		arg_error(state, "--batch %" PRIu32 ": 1 to %u with --ack", args->batch, BATCH_ACK);
 	if (!args->batch)
 		args->batch = args->ack ? BATCH_ACK : BATCH_DEFAULT;
 }
@@ -107,11 +107,11 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->path)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing (- for standard input)");
+		arg_error(state, "FILE is missing (- for standard input)");
 		return 0;
 	case ARGP_KEY_END:
 		batch_end(state, args);
@@ -153,18 +153,36 @@ static const struct argp argp = {
 	.children = target_child,
 };
 
-static int write_all(int fd, const char *buf, size_t len)
+/*
+ * A full disk takes a part of a line, which reads as another number: of @done bytes, cuts off those
+ * after the last line feed. But not if another program has appended to the file.
+ */
+static void cut_line(int fd, const char *buf, size_t done)
 {
-	ssize_t n;
+	off_t end = lseek(fd, 0, SEEK_CUR), whole = end - done;
+	struct stat st;
 
-	while (len) {
-		n = write(fd, buf, len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			buf += n;
-			len -= n;
+	while (done && buf[done - 1] != '\n')
+		done--;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == end && ftruncate(fd, whole + done))
+		message("the last line of the acknowledgements is not whole");
+}
+
+/* Writes lines: 0 or a negative errno */
+static int write_lines(int fd, const char *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+	int err;
+
+	while (done < len) {
+		n = write(fd, buf + done, len - done);
+		if (n < 0 && errno != EINTR) {
+			err = -errno;
+			cut_line(fd, buf, done);
+			return err;
 		}
+		done += n > 0 ? n : 0;
 	}
 	return 0;
 }
@@ -186,7 +204,7 @@ static int acknowledge(struct load *load, uint32_t first, uint32_t end)
 		if (!load->ops[i].status)
 			len += sprintf(buf + len, "A %" PRIu64 "\n", load->lines[i]);
 	}
-	err = write_all(load->ack, buf, len);
+	err = write_lines(load->ack, buf, len);
 	return err ? fail_file(load->args->ack, err, "acknowledge") : EXIT_OK;
 }
 
@@ -274,7 +292,6 @@ static int malformed(struct load *load, const char *wrong)
 
 	if (code)
 		return code;
-	progress_clear();
 	message("%s:%" PRIu64 ": %s", load->name, load->line, wrong);
 	return EXIT_FAILED;
 }
@@ -327,8 +344,8 @@ static int load_values(struct load *load)
 	int err = crabtree_info(load->target->ct, &info, sizeof(info));
 
 	if (!err && item_kind(&info) != load->kind) {
-		fprintf(stderr, "crabctl: load: %s has %s, the store %s has %s: format it with --%s\n",
-			load->name, item_kind_name(load->kind), target_path(load->target),
+		message("load: %s has %s, the store %s has %s: format it with --%s", load->name,
+			item_kind_name(load->kind), target_path(load->target),
 			item_kind_name(item_kind(&info)), item_kind_name(load->kind));
 		return EXIT_FAILED;
 	}
@@ -336,7 +353,6 @@ static int load_values(struct load *load)
 		err = stream_store(&load->stream, load->target->ct, load->args->flags, &load->stored);
 	if (!err)
 		return EXIT_OK;
-	progress_clear();
 	return fail(load->target, err, "load %s:%" PRIu64 ", %s", load->name, load->stream.line,
 		    item_label(load->kind, &load->stream.last, label));
 }
@@ -420,7 +436,7 @@ static int open_all(struct load *load)
 	if (code)
 		return code;
 	if (args->ack && load->kind != ITEM_RECORD) {
-		fprintf(stderr, "crabctl: load: --ack is for lines of records\n");
+		message("load: --ack is for lines of records");
 		return EXIT_USAGE;
 	}
 	if (args->ack && target_spare(load->target, args->ack))

@@ -102,7 +102,7 @@ static const struct verb *verb_find(struct argp_state *state, const char *name)
 		if (!strcmp(verb->name, name))
 			return verb;
 	}
-	argp_error(state, "no such verb: %s", name);
+	arg_error(state, "no such verb: %s", name);
 	return NULL;
 }
 
@@ -122,7 +122,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which verb?");
+		arg_error(state, "which verb?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -146,27 +146,44 @@ static bool is_negative(const char *arg)
 	return !*arg;
 }
 
-static bool refuse_negative(int argc, char **argv)
+/* getopt would print it as it is. A value after = or -d may have any characters */
+static bool is_unprintable(const char *arg)
+{
+	if (arg[0] != '-' || arg[1] == 'd')
+		return false;
+	while (*arg && *arg != '=' && !is_control(*arg) && !(*arg & 0x80))
+		arg++;
+	return *arg && *arg != '=';
+}
+
+static bool refuse_words(int argc, char **argv)
 {
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-		if (!is_negative(argv[i]))
+		if (is_negative(argv[i]))
+			message("%s: a negative number; keys and values are 0 to 2^64-1 (for a value of "
+				"i64 or f64, put -- before its name)", argv[i]);
+		else if (is_unprintable(argv[i]))
+			message("%s: not an option", argv[i]);
+		else
 			continue;
-		fprintf(stderr, "crabctl: %s: a negative number; keys and values are 0 to 2^64-1 (for a "
-			"value of i64 or f64, put -- before its name)\n", argv[i]);
 		return true;
 	}
 	return false;
 }
 
-/* On a full disk, the differences or errors that were found are not all of them */
-static int close_stdout(int code)
+/*
+ * On a full disk, the differences or errors that were found are not all of them. Also after --help,
+ * which ends the program.
+ */
+static void close_stdout(int code, void *arg)
 {
+	(void)arg;
 	if (!fflush(stdout) && !ferror(stdout))
-		return code;
+		return;
 	perror("crabctl: standard output");
-	return code == EXIT_USAGE ? code : EXIT_FAILED;
+	_exit(code == EXIT_USAGE ? code : EXIT_FAILED);
 }
 
 /*
@@ -192,14 +209,14 @@ int main(int argc, char **argv)
 	};
 	char name[32];
 
-	if (!keep_standard())
+	if (!keep_standard() || on_exit(close_stdout, NULL))
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* a write above the limit is an error, as on a full disk */
 	argp_err_exit_status = EXIT_USAGE;
-	if (refuse_negative(argc, argv))
+	if (refuse_words(argc, argv))
 		return EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
 	snprintf(name, sizeof(name), "crabctl %s", args.verb->name);
 	args.argv[0] = name;
-	return close_stdout(args.verb->run(&args.target, args.argc, args.argv));
+	return args.verb->run(&args.target, args.argc, args.argv);
 }

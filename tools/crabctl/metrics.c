@@ -157,16 +157,29 @@ static void print_text(const struct sample *samples, size_t count)
 		print_metric(&metrics[i], samples, count);
 }
 
+/* The object of INFO, without the fields that sysfs does not have */
+static struct json_object *sample_json(const struct sample *sample)
+{
+	static const char * const absent[] = {
+		"lines", "fences", "prepare_lines", "prepare_fences", "splits", "unlinks", "orders",
+		"lines_bound", "counters", "options",
+	};
+	const struct target target = { .device = sample->device };
+	struct json_object *json = info_json(&target, &sample->info);
+	size_t i;
+
+	for (i = 0; !sample->full && i < sizeof(absent) / sizeof(absent[0]); i++)
+		json_object_object_del(json, absent[i]);
+	return json;
+}
+
 static int print_json(const struct sample *samples, size_t count)
 {
 	struct json_object *rows = json_object_new_array();
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		const struct target target = { .device = samples[i].device };
-
-		json_object_array_add(rows, info_json(&target, &samples[i].info));
-	}
+	for (i = 0; i < count; i++)
+		json_object_array_add(rows, sample_json(&samples[i]));
 	return json_print(rows);
 }
 
@@ -178,6 +191,8 @@ int verb_metrics(struct target *target, int argc, char **argv)
 
 	verb_parse_bare(target, "State and counters of all devices in Prometheus' text format.",
 			argc, argv);
+	if (target_no_image(target, "metrics"))
+		return EXIT_USAGE;
 	sysfs_glob(PATTERN, &found);
 	samples = calloc(found.gl_pathc + 1, sizeof(*samples));
 	for (i = 0; samples && i < found.gl_pathc; i++)

@@ -63,6 +63,14 @@ static int name_check(const char *verb, const char *name)
 	return EXIT_USAGE;
 }
 
+int prefix_check(const char *verb, const char *prefix)
+{
+	if (strlen(prefix) <= CRABTREE_NAME_MAX)
+		return EXIT_OK;
+	message("%s: prefix \"%s\": longer than any name", verb, prefix);
+	return EXIT_USAGE;
+}
+
 const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT])
 {
 	return text_escape(name, bytes, text);
@@ -195,8 +203,11 @@ int named_ls(struct target *target, const char *prefix)
 		.end = (uintptr_t)prefix,
 		.end_bytes = prefix ? strlen(prefix) : 0,
 	};
-	int err = crabtree_names(target->ct, &range, ls_name, &ls);
+	int err = prefix ? prefix_check("ls", prefix) : EXIT_OK;
 
+	if (err)
+		return err;
+	err = crabtree_names(target->ct, &range, ls_name, &ls);
 	if (target->json)
 		json_elements_end(ls.count);
 	if (err)

@@ -18,6 +18,9 @@ const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT]);
 /* A name on the command line or in a file: NULL, or the error in it */
 const char *name_wrong(const char *name);
 
+/* A prefix of names on the command line: EXIT_OK, or EXIT_USAGE after a message */
+int prefix_check(const char *verb, const char *prefix);
+
 /* Is the open store one of names? */
 bool has_names(const struct target *target);
 

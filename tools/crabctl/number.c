@@ -66,7 +66,7 @@ uint64_t number_arg(struct argp_state *state, const char *what, const char *text
 	const char *wrong = number_parse(text, &number);
 
 	if (wrong)
-		argp_error(state, "%s %s: %s", what, text, wrong);
+		arg_error(state, "%s %s: %s", what, text, wrong);
 	return number;
 }
 
@@ -75,7 +75,7 @@ uint64_t key_arg(struct argp_state *state, const char *text)
 	uint64_t key = number_arg(state, "key", text);
 
 	if (key == CRABTREE_KEY_RESERVED)
-		argp_error(state, "key %s: reserved, it marks a free slot", text);
+		arg_error(state, "key %s: reserved, it marks a free slot", text);
 	return key;
 }
 
@@ -105,7 +105,7 @@ static uint64_t size_arg(struct argp_state *state, const char *what, const char 
 	if (!wrong && number > UINT64_MAX >> shift)
 		wrong = "larger than 2^64-1";
 	if (wrong)
-		argp_error(state, "%s %s: %s", what, text, wrong);
+		arg_error(state, "%s %s: %s", what, text, wrong);
 	return number << shift;
 }
 
@@ -114,7 +114,7 @@ uint64_t image_size_arg(struct argp_state *state, const char *text)
 	uint64_t bytes = size_arg(state, "--size", text);
 
 	if (!bytes || bytes % IMAGE_PAGE)
-		argp_error(state, "--size %s: not a multiple of %u", text, IMAGE_PAGE);
+		arg_error(state, "--size %s: not a multiple of %u", text, IMAGE_PAGE);
 	return bytes;
 }
 
@@ -123,7 +123,7 @@ uint32_t leaf_arg(struct argp_state *state, const char *text)
 	uint64_t bytes = size_arg(state, "--leaf-size", text);
 
 	if (bytes < 64 || bytes > 8192 || bytes & (bytes - 1))
-		argp_error(state, "--leaf-size %s: a power of two, 64 to 8192", text);
+		arg_error(state, "--leaf-size %s: a power of two, 64 to 8192", text);
 	return bytes;
 }
 
@@ -152,5 +152,5 @@ bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
 {
 	if (!uuid_parse(text, uuid))
-		argp_error(state, "uuid %s: not of the form %s", text, uuid_form);
+		arg_error(state, "uuid %s: not of the form %s", text, uuid_form);
 }

@@ -53,19 +53,26 @@ void json_u64(struct json_object *object, const char *name, uint64_t value)
 const char *text_escape(const char *text, size_t bytes, char *room)
 {
 	bool valid = is_utf8(text, bytes);
+	size_t i, beyond = 0;	/* of a control character of two bytes */
 	char *to = room;
 	unsigned char c;
-	size_t i;
 
 	for (i = 0; i < bytes; i++) {
 		c = text[i];
-		if (is_control(c) || (c >= 0x80 && !valid))
+		if (valid && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
+			beyond = i + 2;
+		if (is_control(c) || i < beyond || (c >= 0x80 && !valid))
 			to += sprintf(to, "\\x%02x", c);
 		else
 			*to++ = c;
 	}
 	*to = '\0';
 	return room;
+}
+
+const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT])
+{
+	return text_escape(info->label, strnlen(info->label, sizeof(info->label)), room);
 }
 
 /* JSON is UTF-8, but labels and paths may have any bytes */

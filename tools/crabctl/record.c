@@ -33,7 +33,7 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		args->range |= args->wanted == 1 && args->to && state->arg_num == 1;
 		if (state->arg_num >= args->wanted + args->range)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		if (args->wanted == 1 && !args->to)
 			args->name = arg;
 		else if (state->arg_num == 0)
@@ -47,7 +47,7 @@ static error_t parse_args(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (state->arg_num < args->wanted)
-			argp_error(state, "%s is missing", state->arg_num ? "VALUE" : "KEY");
+			arg_error(state, "%s is missing", state->arg_num ? "VALUE" : "KEY");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

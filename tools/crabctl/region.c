@@ -26,7 +26,7 @@ static int add(struct args *args)
 	char command[REGION_SPEC + 8], answer[REGION_ANSWER];
 
 	if (strlen(args->word[1]) >= REGION_SPEC) {
-		fprintf(stderr, "crabctl: region add: more than %d bytes\n", REGION_SPEC - 1);
+		message("region add: more than %d bytes", REGION_SPEC - 1);
 		return EXIT_USAGE;
 	}
 	snprintf(command, sizeof(command), "add %s", args->word[1]);
@@ -121,17 +121,17 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'w':
 		seconds = number_arg(state, "--wait", arg);
 		if (seconds > 3600)
-			argp_error(state, "--wait %s: 0 to 3600 seconds", arg);
+			arg_error(state, "--wait %s: 0 to 3600 seconds", arg);
 		args->load.wait_ms = seconds * 1000;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->count == WORDS)
-			argp_error(state, "more than %d words", WORDS);
+			arg_error(state, "more than %d words", WORDS);
 		args->word[args->count++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->count || !action_find(args))
-			argp_error(state, "want add REGION, remove DEVICE, list, or load [PATH...]");
+			arg_error(state, "want add REGION, remove DEVICE, list, or load [PATH...]");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -164,7 +164,7 @@ int verb_region(struct target *target, int argc, char **argv)
 	verb_parse(&argp, argc, argv, &args);
 	action = action_find(&args);
 	snprintf(verb, sizeof(verb), "region %s", action->name);
-	if (action->run != list && target_no_json(target, verb))
+	if (target_no_image(target, verb) || (action->run != list && target_no_json(target, verb)))
 		return EXIT_USAGE;
 	return action->run(&args);
 }

@@ -46,7 +46,6 @@ static void refuse(const struct place *place, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	fflush(stdout);
 	message("%s:%u: %s", place->path, place->number, why);
 	place->load->bad++;
 }

@@ -33,7 +33,7 @@ static void name_arg(struct argp_state *state, const char *what, const char *tex
 		     char field[CRABTREE_NAME_LEN])
 {
 	if (strlen(text) >= CRABTREE_NAME_LEN)
-		argp_error(state, "%s %s: longer than %d bytes", what, text, CRABTREE_NAME_LEN - 1);
+		arg_error(state, "%s %s: longer than %d bytes", what, text, CRABTREE_NAME_LEN - 1);
 	else
 		strcpy(field, text);
 }
@@ -41,11 +41,11 @@ static void name_arg(struct argp_state *state, const char *what, const char *tex
 static void parse_end(struct argp_state *state, const struct restore *restore)
 {
 	if (!restore->path)
-		argp_error(state, "FILE is missing (- for standard input)");
+		arg_error(state, "FILE is missing (- for standard input)");
 	else if (restore->size && !restore->target->image)
-		argp_error(state, "--size is for --image: a device has the size that it has");
+		arg_error(state, "--size is for --image: a device has the size that it has");
 	else if (restore->target->image && !strcmp(restore->format.engine, VOLATILE))
-		argp_error(state, "--engine " VOLATILE " keeps nothing in an image");
+		arg_error(state, "--engine " VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_rest(int key, char *arg, struct argp_state *state)
@@ -64,7 +64,7 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (restore->path)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		restore->path = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -115,8 +115,8 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 	if (*format->engine)
 		return;
 	if (!strcmp(stream->info.engine, VOLATILE)) {
-		fprintf(stderr, "crabctl: restore: %s is of the engine " VOLATILE
-			", which keeps nothing: the default is used\n", stream->name);
+		message("restore: %s is of the engine " VOLATILE
+			", which keeps nothing: the default is used", stream->name);
 		return;
 	}
 	if (!*format->layout) {

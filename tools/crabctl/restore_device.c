@@ -53,7 +53,7 @@ static int make(struct restore *restore, struct stream *stream)
 	if (!err)
 		return EXIT_OK;
 	fail(target, err, "restore, %s:%" PRIu64, stream->name, stream->line);
-	fprintf(stderr, "crabctl: %s: there is no store in it now\n", target_path(target));
+	message("%s: there is no store in it now", target_path(target));
 	return EXIT_FAILED;
 }
 

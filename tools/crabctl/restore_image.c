@@ -52,11 +52,11 @@ static int refuse_small(struct restore *restore, struct stream *stream,
 			break;
 		err = make_image(restore, stream, partial);
 	}
-	fprintf(stderr, "crabctl: %s: restore: %" PRIu64 " bytes are too few", image, given);
 	if (err)
-		fprintf(stderr, ": give a larger --size\n");
+		message("%s: restore: %" PRIu64 " bytes are too few: give a larger --size", image, given);
 	else
-		fprintf(stderr, "; --size=%" PRIu64 " is enough\n", restore->size);
+		message("%s: restore: %" PRIu64 " bytes are too few; --size=%" PRIu64 " is enough",
+			image, given, restore->size);
 	return EXIT_FAILED;
 }
 
@@ -102,8 +102,7 @@ static int lock_old(struct restore *restore)
 
 	if (stat(restore->target->image, &st)) {
 		if (!restore->size)
-			fprintf(stderr, "crabctl: %s: restore: there is no such file: give --size\n",
-				restore->target->image);
+			message("%s: restore: there is no such file: give --size", restore->target->image);
 		return restore->size ? EXIT_OK : EXIT_USAGE;
 	}
 	if (!restore->force)
@@ -125,8 +124,7 @@ int restore_image(struct restore *restore, struct stream *stream)
 int restore_image(struct restore *restore, struct stream *stream)
 {
 	(void)stream;
-	fprintf(stderr, "crabctl: %s: this crabctl was built without support for image files\n",
-		target_path(restore->target));
+	message("%s: %s", target_path(restore->target), target_error(restore->target, -ELIBACC));
 	return EXIT_FAILED;
 }
 #endif

@@ -55,7 +55,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->hex = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: scan takes only options", arg);
+		arg_error(state, "%s: scan takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -25,9 +25,8 @@ static int walk_end(struct target *target, const struct stream *stream, const st
 	char label[ITEM_LABEL];
 
 	if (err == -ESTALE) {
-		fprintf(stderr, "crabctl: %s: snapshot: ended after %" PRIu64 " %s: others wrote so much "
-			"meanwhile that the module's snapshot_bytes, or the memory of the region, were "
-			"used up\n", target_path(target), stream->count, item_kind_name(stream->kind));
+		message("%s: snapshot: ended after %" PRIu64 " %s: " SNAPSHOT_ENDED, target_path(target),
+			stream->count, item_kind_name(stream->kind));
 		return EXIT_FAILED;
 	}
 	if (err && item_is_known(stream->kind, item))
@@ -65,7 +64,6 @@ static int write_all(struct target *target, struct crabtree *from, struct stream
 	err = crabtree_info(from, &info, sizeof(info));
 	if (!err)
 		err = item_init(&item);
-	item.key = CRABTREE_KEY_RESERVED;	/* none yet */
 	if (!err)
 		err = items_open(&items, from, item_kind(&info));
 	if (err) {

@@ -476,8 +476,8 @@ int stream_verify(struct stream *stream)
 		stream_begin_part(stream, 0, 1);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "crabctl: %s:%" PRIu64 ": %s (good up to line %" PRIu64
-		"); nothing was changed\n", stream->name, stream->line, stream->why, stream->summed);
+	message("%s:%" PRIu64 ": %s (good up to line %" PRIu64 "); nothing was changed", stream->name,
+		stream->line, stream->why, stream->summed);
 	return EXIT_FAILED;
 }
 

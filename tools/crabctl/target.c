@@ -68,7 +68,7 @@ static error_t parse_bare(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->input;
 		return 0;
 	case ARGP_KEY_ARG:	/* the name is "crabctl VERB" */
-		argp_error(state, "%s: %s takes no argument", arg, strchr(state->name, ' ') + 1);
+		arg_error(state, "%s: %s takes no argument", arg, strchr(state->name, ' ') + 1);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -100,11 +100,11 @@ static error_t parse_file(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->file)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		args->file = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing (- for %s)", args->stands_for);
+		arg_error(state, "FILE is missing (- for %s)", args->stands_for);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -188,7 +188,7 @@ int target_spare(const struct target *target, const char *path)
 	if (!target->image || stat(target->image, &image) || stat(path, &file) ||
 	    image.st_dev != file.st_dev || image.st_ino != file.st_ino)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: %s: that is the image itself\n", path);
+	message("%s: that is the image itself", path);
 	return EXIT_FAILED;
 }
 
@@ -196,7 +196,16 @@ int target_no_json(const struct target *target, const char *verb)
 {
 	if (!target->json)
 		return EXIT_OK;
-	fprintf(stderr, "crabctl: -j: %s prints no JSON\n", verb);
+	message("-j: %s prints no JSON", verb);
+	return EXIT_USAGE;
+}
+
+int target_no_image(const struct target *target, const char *verb)
+{
+	if (!target->image)
+		return EXIT_OK;
+	message("--image: %s does not use it%s", verb,
+		strcmp(verb, "diff") ? ": it is about all devices" : ": an image is file:PATH");
 	return EXIT_USAGE;
 }
 

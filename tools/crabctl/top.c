@@ -147,13 +147,13 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'i':
 		args->interval_ms = number_arg(state, "--interval", arg);
 		if (!args->interval_ms || args->interval_ms > 3600000)
-			argp_error(state, "--interval %s: 1 to 3600000 ms", arg);
+			arg_error(state, "--interval %s: 1 to 3600000 ms", arg);
 		return 0;
 	case OPT_ONCE:
 		args->once = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: top takes only options", arg);
+		arg_error(state, "%s: top takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -11,6 +11,7 @@
 #include "tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,8 @@ static int show(struct tree *tree)
 	if (code)
 		return code;
 	if (tree->want && !tree->found) {
-		fprintf(stderr, "crabctl: %s: tree: leaf %llu is not in the tree\n",
-			target_path(tree->target), (unsigned long long)tree->wanted);
+		message("%s: tree: leaf %" PRIu64 " is not in the tree", target_path(tree->target),
+			tree->wanted);
 		return EXIT_FAILED;
 	}
 	if (tree->svg)
@@ -111,7 +112,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_LEAVES:
 		tree->limit = number_arg(state, "number of leaves", arg);
 		if (tree->limit > LISTED_MAX)
-			argp_error(state, "number of leaves %s: 0 to %d", arg, LISTED_MAX);
+			arg_error(state, "number of leaves %s: 0 to %d", arg, LISTED_MAX);
 		return 0;
 	case OPT_LEAF:
 		tree->wanted = number_arg(state, "number of a leaf", arg);
@@ -121,7 +122,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		tree->svg = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: tree takes only options", arg);
+		arg_error(state, "%s: tree takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -139,9 +140,8 @@ static const struct argp argp = {
 /* The ioctls have no command that shows nodes */
 static int refuse_device(const struct target *target)
 {
-	fprintf(stderr, "crabctl: %s: tree needs --image: a device does not show its leaves.\n"
-		"Detach the device, copy its memory (dd if=/dev/pmem0 of=FILE), then: "
-		"crabctl --image FILE tree\n", target->device);
+	message("%s: tree needs --image: a device does not show its leaves. Detach it, copy its memory "
+		"(dd if=/dev/pmem0 of=FILE), then: crabctl --image FILE tree", target->device);
 	return EXIT_USAGE;
 }
 
@@ -167,8 +167,7 @@ int verb_tree(struct target *target, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	fprintf(stderr, "crabctl: %s: this crabctl was built without support for image files\n",
-		target_path(target));
+	message("%s: %s", target_path(target), target_error(target, -ELIBACC));
 	return EXIT_FAILED;
 }
 #endif

@@ -47,11 +47,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_ENTRIES:
 		args->entries = number_arg(state, "--entries", arg);
 		if (!args->entries || args->entries > CRABTREE_WATCH_ENTRIES_MAX)
-			argp_error(state, "--entries %s: 1 to %u", arg, CRABTREE_WATCH_ENTRIES_MAX);
+			arg_error(state, "--entries %s: 1 to %u", arg, CRABTREE_WATCH_ENTRIES_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1)
-			argp_error(state, "%s: one argument too many", arg);
+			arg_error(state, "%s: one argument too many", arg);
 		*(state->arg_num ? &args->to : &args->from) = arg;
 		return 0;
 	default:
@@ -218,6 +218,8 @@ static int watch_names(struct args *args)
 		message("watch: %s: a store of names has one argument, PREFIX", args->to);
 		return EXIT_USAGE;
 	}
+	if (prefix_check("watch", prefix))
+		return EXIT_USAGE;
 	return follow_watch(args, crabtree_watch_names(args->target->ct, prefix, strlen(prefix),
 						       args->entries), true);
 }
@@ -231,7 +233,7 @@ static int watch(struct args *args)
 		return code;
 	if (!target->image)
 		return has_names(target) ? watch_names(args) : watch_keys(args);
-	fprintf(stderr, "crabctl: %s: watch: an image has no other writer\n", target->image);
+	message("%s: watch: an image has no other writer", target->image);
 	return EXIT_FAILED;
 }
 

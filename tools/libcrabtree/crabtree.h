@@ -48,8 +48,8 @@ struct crabtree;
  * alone: the calls of the child return -EBUSY, and its crabtree_close() changes nothing.
  *
  * Return: 0; -ENOTTY if @path is not a crabtree device, or not a regular file; -ELIBACC
- * without libcrabtree-image; -EWOULDBLOCK if another program has the image; -ENOSPC if the disk has
- * no room for the holes of an image, which are filled; an errno of open(2).
+ * without libcrabtree-image; -EWOULDBLOCK if another program has the image; -EINVAL if it is smaller
+ * than a page; -ENOSPC if the disk has no room for its holes, which are filled; an errno of open(2).
  */
 int crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 

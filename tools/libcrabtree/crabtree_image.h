@@ -56,7 +56,7 @@ struct crabtree_image_supers {
  * @ct: a handle of crabtree_open_image()
  * @supers: out
  *
- * Return: 0 or an errno of mmap(2).
+ * Return: 0, or -EBUSY in a child of fork(), as of all calls of images.
  */
 int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers);
 
@@ -82,7 +82,10 @@ struct crabtree_image_leaf {
 	bool quarantined;
 };
 
-/* Called for each leaf; not 0 ends the walk with this result */
+/*
+ * Called for each leaf; not 0 ends the walk with this result. No other call of an image runs
+ * meanwhile: it must not make one.
+ */
 typedef int crabtree_image_leaf_fn(void *arg, const struct crabtree_image_leaf *leaf);
 
 /**
@@ -95,7 +98,7 @@ typedef int crabtree_image_leaf_fn(void *arg, const struct crabtree_image_leaf *
  * and is left out.
  *
  * Return: 0, the result of @fn, or -EUCLEAN at a link that leads to no node; the levels below are
- * then left out.
+ * then left out. -EBUSY as of crabtree_image_supers().
  */
 int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void *arg);
 

@@ -62,13 +62,28 @@ static bool is_own(const struct image *image)
 	return image->forks == image_forks;
 }
 
+int image_enter(const struct image *image)
+{
+	pthread_mutex_lock(&image_lock);
+	if (is_own(image))
+		return 0;
+	pthread_mutex_unlock(&image_lock);
+	return -EBUSY;
+}
+
+void image_leave(void)
+{
+	pthread_mutex_unlock(&image_lock);
+}
+
 static int locked_call(struct crabtree *ct, unsigned long cmd, void *arg)
 {
-	int err;
+	int err = image_enter((struct image *)ct);
 
-	pthread_mutex_lock(&image_lock);
-	err = is_own((struct image *)ct) ? image_call(ct, cmd, arg) : -EBUSY;
-	pthread_mutex_unlock(&image_lock);
+	if (err)
+		return err;
+	err = image_call(ct, cmd, arg);
+	image_leave();
 	return err;
 }
 

@@ -44,6 +44,11 @@ struct image {
 	struct crab_super super;
 };
 
+/* Takes the lock of all images: 0, or -EBUSY without it, if the image is that of a parent process */
+int image_enter(const struct image *image);
+void image_leave(void);
+
+/* In between */
 int image_call(struct crabtree *ct, unsigned long cmd, void *arg);
 
 #endif /* CRABTREE_IMAGE_INTERNAL_H */

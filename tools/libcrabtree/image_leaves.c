@@ -184,9 +184,8 @@ static const struct shape *shape_find(const struct crab_store_info *info)
 	return NULL;
 }
 
-int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void *arg)
+static int walk_tree(struct image *image, crabtree_image_leaf_fn *fn, void *arg)
 {
-	struct image *image = (struct image *)ct;
 	struct walk walk = { .media = &image->media, .store = image->store, .fn = fn, .arg = arg };
 	struct crab_store_info info;
 
@@ -204,4 +203,16 @@ int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void 
 		return walk_lines(&walk);
 	walk.shape = shape_find(&info);
 	return walk.shape ? walk_levels(&walk) : 0;
+}
+
+int crabtree_image_leaves(struct crabtree *ct, crabtree_image_leaf_fn *fn, void *arg)
+{
+	struct image *image = (struct image *)ct;
+	int err = image_enter(image);
+
+	if (err)
+		return err;
+	err = walk_tree(image, fn, arg);
+	image_leave();
+	return err;
 }

@@ -33,9 +33,8 @@ static bool copy_is_valid(const struct image *image, unsigned int copy)
 	       verdict == CRAB_VERDICT_NEWER || verdict == CRAB_VERDICT_MISFIT;
 }
 
-int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers)
+static void read_supers(const struct image *image, struct crabtree_image_supers *supers)
 {
-	struct image *image = (struct image *)ct;
 	struct crab_super super = { .state = CRAB_SUPER_STATE_CLEAN };
 	char reason[CRAB_REASON_LEN];
 	unsigned int copy;
@@ -46,5 +45,16 @@ int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *sup
 	/* As attach will see it */
 	crab_super_read(&image->media, &super, reason);
 	supers->detached = !supers->valid || super.state == CRAB_SUPER_STATE_CLEAN;
+}
+
+int crabtree_image_supers(struct crabtree *ct, struct crabtree_image_supers *supers)
+{
+	struct image *image = (struct image *)ct;
+	int err = image_enter(image);
+
+	if (err)
+		return err;
+	read_supers(image, supers);
+	image_leave();
 	return 0;
 }

@@ -101,7 +101,7 @@ t "64 operations, each with a condition" 0 '' '' c commit lines
 t "check" 0 '70 records: sound' '' c check
 t "fsck" 0 - '' c fsck copy.img
 json "its copy is of names and of commits" "x['feature_incompat'] == 7" "$crabctl" --image copy.img info --json
-t "diff of the copy" 0 '' '' c diff file:v.img file:copy.img
+t "diff of the copy" 0 '' '' "$crabctl" diff file:v.img file:copy.img
 t "snapshot" 0 '' '70 names written' c snapshot s
 t "restore" 0 '70 names restored' '' "$crabctl" --image r.img restore --size 8M s
 json "which is of names and of commits" "x['feature_incompat'] == 7" "$crabctl" --image r.img info --json

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 47
+suite 49
 
 mkdir bin
 ln -s "$crabctl" bin/crabctl
@@ -58,6 +58,7 @@ for shell in bash zsh; do
 	truth "$shell: the kinds of a region" \
 		[ "$(offers_$shell crabctl region add '' | xargs)" = "pmem= ram= region= reserve=" ]
 	truth "$shell: no file as a label" [ -z "$(offers_$shell crabctl format --label '')" ]
+	truth "$shell: no pattern of an option" [ -z "$(offers_$shell crabctl put '.*' '' 2>&1; offers_$shell crabctl put '[' '' 2>&1)" ]
 	truth "$shell: no verb after a verb" [ -z "$(offers_$shell crabctl put '')" ]
 	for option in engine layout leaf-size; do
 		truth "$shell: each $option exists" [ "$(offers_$shell crabctl format --$option '')" ]

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 53
+suite 55
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -109,6 +109,9 @@ t "list without root: from sysfs" 0 'crab0 +read-only +1 MiB +retain +5 /memory$
 printf 'DEVNAME=crab0\nCRABTREE_LABEL=Gr\303\\237e\nCRABTREE_LABEL_ENC=Gr\\xc3\\xb6\\xc3\\x9fe\\x20\\x5c\n' \
 	> root/sys/class/crabtree/crab0/uevent
 t "its label is not escaped" 0 'crab0 +read-only +1 MiB +Größe \\ +5' '' c list
+printf '%s\n' 'CRABTREE_LABEL_ENC=\x1b[2J' > root/sys/class/crabtree/crab0/uevent
+t "nor commands the terminal" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
+FAKE_DENY=16 t "a device that is in use, too" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
 t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
 json "list --json: the columns, and the error" \
 	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json

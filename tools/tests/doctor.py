@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""doctor.py SUPER FILE FIELD=NUMBER... - change fields of both superblocks of an image.
+"""doctor.py SUPER FILE FIELD=NUMBER|label=TEXT... - change fields of both superblocks of an image.
 doctor.py FLIP FILE OFFSET... - invert a byte each.
 doctor.py PAGE FILE - compare `doctor --causes --json` on standard input with the manual's page.
 
@@ -31,7 +31,7 @@ def change_supers(path, changes):
         for at in (0, 4096):
             f.seek(at)
             fields = dict(zip(NAMES, SUPER.unpack(f.read(SUPER.size))))
-            fields.update({name: int(value, 0) for name, value in changes}, crc=0)
+            fields.update({name: value.encode() if name == "label" else int(value, 0) for name, value in changes}, crc=0)
             fields["crc"] = crc32c(SUPER.pack(*(fields[n] for n in NAMES)))
             f.seek(at)
             f.write(SUPER.pack(*(fields[n] for n in NAMES)))

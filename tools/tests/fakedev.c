@@ -9,7 +9,7 @@
  *
  * With $FAKE_ROOT the nodes of /dev are those below that directory, and so are /sys, /proc, /run
  * and /lib. None of the nodes may be opened, except with $FAKE_OPEN: then all have the store of
- * $FAKE_IMAGE.
+ * $FAKE_IMAGE. The error is EACCES, or $FAKE_DENY.
  *
  * With $FAKE_SHORT a BATCH executes at most that many operations, and a signal
  * interrupts every other one before its first operation. All calls except INFO and SNAPSHOT return
@@ -214,7 +214,8 @@ int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int fl
 {
 	if (!getenv("FAKE_ROOT"))
 		return __real_crabtree_open(ct, path, flags);
-	return getenv("FAKE_OPEN") ? __real_crabtree_open(ct, "/dev/zero", flags) : -EACCES;
+	return getenv("FAKE_OPEN") ? __real_crabtree_open(ct, "/dev/zero", flags) :
+				     -(int)(env_number("FAKE_DENY") ?: EACCES);
 }
 
 static int attach(int fd)

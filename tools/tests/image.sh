@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 87
+suite 89
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -92,6 +92,12 @@ t "both superblocks damaged" 3 '' 'the media is damaged \(both superblocks' \
 cp good super.img
 poke super.img 100
 t "one superblock torn: no effect" 0 '^5$' '' "$crabctl" --image super.img get 5
+
+# The media may have any bytes as a label: no line may command the terminal
+cp good label.img
+python3 "$2/doctor.py" SUPER label.img label=$'\e[2J'
+t "a label with control characters: info" 0 '^label +.x1b.2J$' '' "$crabctl" --image label.img info
+t "and doctor" 0 'store ".x1b.2J", 500 records' '' "$crabctl" --image label.img doctor
 
 cp good bad.img
 for ((leaf = 0; leaf < 48; leaf++)); do

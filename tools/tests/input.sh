@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 53
+suite 66
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -81,3 +81,19 @@ same "the image was not touched" before i.img
 # A message is one line, and cannot command the terminal
 t "a key with control characters" 2 '' '^crabctl: get: key 1.x0a.x1b: not a number' "$crabctl" --image i.img get $'1\n\e'
 t "a path with them" 3 '' '^crabctl: no.x0a.x1b: no such file$' "$crabctl" --image $'no\n\e' get 1
+usage "a verb with them" 'no such verb: a.x0a.x1b' $'a\n\e'
+usage "an argument with them" 'x.x1b: one argument too many' get 1 $'x\e'
+usage "an option with them" '^crabctl: --no.x1b: not an option$' $'--no\e'
+usage "a letter that is none" '^crabctl: -.x1b: not an option$' get $'-\e' 1
+usage "the value of an option with them" '--limit .x1b: not a number' scan --limit $'\e'
+usage "a control character of Unicode" 'key .xc2.x9b: not a number' get $'\xc2\x9b'
+ln i.img $'x\e'
+t "the name of the image with them" 3 '' '^crabctl: x.x1b: that is the image itself$' c dump $'x\e'
+t "the name of a snapshot with them" 3 '' '^crabctl: x.x1b:1: not a snapshot' c restore --force $'x\e'
+
+# An image is no device: it is not left out of account
+for words in list metrics events "region list"; do
+	# shellcheck disable=SC2086	# two words
+	usage "$words of an image" "--image: $words does not use it" $words
+done
+usage "diff of an image" '--image: diff does not use it: an image is file:PATH' diff i.img i.img

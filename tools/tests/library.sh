@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=202
+calls=203
 suite $((calls + 20))
 "$out/tests/library"
 number=$calls

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests images in programs that fork: the handles of a parent in its child.
+ * This file tests images in programs that fork: the handles of a parent in its child; and in
+ * programs with several threads.
  */
 #include <crabtree_image.h>
 
@@ -28,12 +29,22 @@ static bool in_child(bool (*run)(struct crabtree *ct), struct crabtree *ct)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
+static int no_leaf(void *arg, const struct crabtree_image_leaf *leaf)
+{
+	(void)arg;
+	(void)leaf;
+	return 0;
+}
+
 static bool use(struct crabtree *ct)
 {
+	struct crabtree_image_supers supers;
 	struct crabtree_info info;
 	uint64_t value;
 
 	return crabtree_insert(ct, 2, 2, 0, NULL, NULL) == -EBUSY &&
+	       crabtree_image_supers(ct, &supers) == -EBUSY &&
+	       crabtree_image_leaves(ct, no_leaf, NULL) == -EBUSY &&
 	       crabtree_search(ct, 1, &value) == -EBUSY &&
 	       crabtree_info(ct, &info, sizeof(info)) == -EBUSY && crabtree_sync(ct) == -EBUSY;
 }
@@ -115,6 +126,44 @@ static void test_threads(struct crabtree *ct)
 	ok(good == FORKS, "fork: while another thread is in a call, the child is not");
 }
 
+struct search {
+	struct crabtree *ct;
+	pthread_t thread;
+	bool started;
+	bool ended;
+};
+
+static void *run_search(void *arg)
+{
+	struct search *search = arg;
+	uint64_t value;
+
+	crabtree_search(search->ct, 1, &value);
+	__atomic_store_n(&search->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* For each node: 1 if a search of another thread waits */
+static int search_waits(void *arg, const struct crabtree_image_leaf *leaf)
+{
+	struct search *search = arg;
+
+	(void)leaf;
+	search->started = !pthread_create(&search->thread, NULL, run_search, search);
+	usleep(200000);
+	return !__atomic_load_n(&search->ended, __ATOMIC_ACQUIRE);
+}
+
+/* The engines are built without threads */
+static void test_walk(struct crabtree *ct)
+{
+	struct search search = { .ct = ct };
+	int waits = crabtree_image_leaves(ct, search_waits, &search);
+
+	ok(waits == 1 && search.started && !pthread_join(search.thread, NULL),
+	   "no call of another thread runs during a walk over the nodes of an image");
+}
+
 void test_fork(void)
 {
 	struct crabtree_format format = { 0 };
@@ -133,6 +182,7 @@ void test_fork(void)
 	   "fork: if the child closes it, the store stays attached");
 	ok(in_child(open_own, ct), "fork: a child has images of its own");
 	test_threads(ct);
+	test_walk(ct);
 	ok(!crabtree_insert(ct, 4, 4, 0, NULL, NULL) && is_free_meanwhile(ct),
 	   "fork: the parent closes an image for its child, too");
 	unlink(IMAGE);

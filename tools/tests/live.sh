@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 26
+suite 27
 c()
 {
 	"$out/tests/crabctl-fakedev" "$@"
@@ -44,6 +44,8 @@ truth "one state is 1" [ "$(grep -c '^crabtree_state.* 1$' samples)" = 2 ]
 truth "Prometheus' Python client reads the same samples" [ "$(head -n 1 parsed)" = 50 ]
 truth "and the label as it was" grep -Fqx 'a"b\c' parsed
 json "metrics --json" "len(x) == 2 and x[0]['device'] == 'crab0' and x[1]['state'] == 'rejected'" c metrics -j
+json "without permission: no field that sysfs does not have" \
+	"x[0]['inserts'] == 7 and not {'lines', 'fences', 'splits', 'counters', 'options'} & set(x[0])" c metrics -j
 
 t "events: the states first" 0 'Z crab0 ready$' '' c events --count 2
 cp out first

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 57
+suite 59
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -107,6 +107,14 @@ t "an empty file, and no store" 3 '' 'blank.img: load nothing: the region is not
 	"$crabctl" --image blank.img load nothing
 t "the file of --ack cannot be written" 3 '' '/dev/full: acknowledge: No space' \
 	c load three --ack /dev/full
+
+# 22 bytes are left for lines of 4: a half of the sixth would read as another number
+head -c 1002 /dev/zero | tr '\0' '\n' > acks5
+{ cat acks5; printf 'A %d\n' 1 2 3 4 5; } > want
+seq 1 9 | sed 's/.*/& &/' > nine
+t "the file of --ack is full in the middle of a line" 3 '' 'acks5: acknowledge: File too large' \
+	bash -c "ulimit -f 1; exec '$crabctl' --image i.img load nine --ack acks5"
+same "and has whole lines" want acks5
 
 # At most 64 records are stored and not yet acknowledged: feed 200, no end of file
 fresh

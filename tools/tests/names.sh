@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 117
+suite 118
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -75,6 +75,7 @@ json "get --json" "x['type'] == 'u32' and x['value'] == 12" c get plc/motor.hour
 head -c 65536 /dev/urandom > long
 t "a file of 64 KiB" 0 '' '' c set big --file long
 truth "cat writes the same" sh -c "'$crabctl' --image n.img cat big | cmp - long"
+t "ls of a prefix that no name can have" 2 '' 'prefix "0+": longer than any name' c ls "$(printf '%0241d' 0)"
 t "ls of a prefix" 0 '^plc/motor.hours u32 4 [0-9]+$' '' c ls plc/
 truth "and the other name with it, alone" sh -c "'$crabctl' --image n.img ls plc/ | cut -d ' ' -f 1 | xargs |
 	grep -qx 'plc/line1/state plc/motor.hours'"

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 60
+suite 62
 c()
 {
 	"$crabctl" "$@"
@@ -58,6 +58,13 @@ run c diff -j s file:b
 cp out diff.json
 json "diff --json of blobs" "x[2]['side'] == 'old' and x[2]['key'] == 4 and x[2]['bytes'] == 15 and
 	len(x[2]['checksum']) == 8 and len(x[2]) == 4" cat diff.json
+FAKE_IMAGE=$tmp/a FAKE_ERRNO=116 t "diff with a snapshot that has ended is no difference" 3 '' \
+	'^crabctl: /dev/zero: diff: ended: others wrote so much' "$out/tests/crabctl-fakedev" diff /dev/zero s
+cp a torn
+offset=$(c --image torn tree -j | python3 -c 'import json, sys; print(json.load(sys.stdin)["list"][-1]["offset"])')
+printf '!' | dd of=torn bs=1 seek=$((offset + 24)) conv=notrunc 2> made
+t "damage of the list is not that of the key before it" 3 '' 'snapshot, after [0-9]+ blobs: the media is damaged' \
+	c --image torn snapshot torn.s
 c --image r format --size 256K > made
 t "diff of two kinds" 3 '' 's has blobs, file:r has records' c diff s file:r
 

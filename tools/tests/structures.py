@@ -11,7 +11,8 @@ KINDS = {"crabtree_record": _library.Record, "crabtree_cursor": _library.Cursor,
          "crabtree_batch_op": _library.BatchOp, "crabtree_commit_op": _library.CommitOp,
          "crabtree_counter": _library.Counter, "crabtree_info": _library.Info, "crabtree_check": _library.Check, "crabtree_format": _library.Format,
          "crabtree_change": _library.Change, "crabtree_entry": _library.Entry,
-         "crabtree_named": _library.Named, "crabtree_name": _library.Name, "crabtree_names": _library.Names}
+         "crabtree_named": _library.Named, "crabtree_name": _library.Name, "crabtree_names": _library.Names,
+         "crabtree_name_change": _library.NameChange}
 
 
 def main():

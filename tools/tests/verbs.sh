@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 88
+suite 91
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -14,6 +14,7 @@ uuid=00112233-4455-6677-8899-aabbccddeeff
 t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version
 t "help" 0 'Exit codes: 0 done' '' "$crabctl" --help
 t "help of a verb" 0 'leaf-size' '' "$crabctl" format --help
+t "help to a full disk" 3 '' 'standard output: No space left' sh -c "exec '$crabctl' --help > /dev/full"
 
 t "format creates an image" 0 'leaves of 1024 bytes, room for' - \
 	c format --size 1M --label 'my label' --uuid $uuid
@@ -147,4 +148,10 @@ json "a number above those of Unicode is not UTF-8" "x['label'] == r'\\xf4\\x90\
 l format --label $'\xed\xa0\x80 \xc1\x81 \xe4' --force --yes > /dev/null
 json "nor a surrogate, a longer form, or a part" \
 	"x['label'] == r'\\xed\\xa0\\x80 \\xc1\\x81 \\xe4'" l info --json
+json "format --size --json: the region has the name of the file" "x['region'] == 'j.img'" \
+	"$crabctl" --image ./j.img format --size 64K --json
+long=$(printf '%0200d/%0200d' 0 0)
+mkdir -p "$long"
+mv j.img "$long"
+json "doctor of a long path" "x[0]['image'] == '$long/j.img'" "$crabctl" --image "$long/j.img" doctor --json
 t "watch of an image" 3 '' ': watch: an image has no other writer$' l watch
