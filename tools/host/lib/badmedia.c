@@ -206,7 +206,7 @@ u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors)
 
 bool badmedia_ready(void)
 {
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (sysconf(_SC_PAGESIZE) != BAD_PAGE)
 		return false;
 	crab_host_seed(1);
 	return true;

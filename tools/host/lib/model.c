@@ -11,6 +11,7 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 
+#include "media/persist.h"
 #include "model.h"
 #include "tap.h"
 
@@ -228,6 +229,14 @@ void model_compare(const struct model *m, struct crab_store *store)
 		  m->count);
 }
 
+/* Before main(), as the module does before all else */
+__attribute__((constructor))
+static void primitives_choose(void)
+{
+	if (crab_persist_init())
+		exit(2);
+}
+
 struct crab_media media_create(u64 size)
 {
 	struct crab_media media = {
@@ -244,6 +253,40 @@ struct crab_media media_create(u64 size)
 void media_destroy(struct crab_media *media)
 {
 	free(media->base);
+}
+
+int store_insert(struct crab_store *store, u64 key, u64 value, enum crab_insert_mode mode)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, value, mode, &old);
+}
+
+int store_put(struct crab_store *store, u64 key, u64 value)
+{
+	return store_insert(store, key, value, CRAB_INSERT_EITHER);
+}
+
+int store_delete(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, key, &old);
+}
+
+int store_search(struct crab_store *store, u64 key)
+{
+	u64 value;
+
+	return crab_store_search(store, key, &value);
+}
+
+struct crab_store_info store_info(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info;
 }
 
 struct crab_store *store_attach(struct crab_media *media)

@@ -12,6 +12,17 @@
 #include "store/store.h"
 #include "tests/rng.h"
 
+/* Calls of a store of which only the error counts */
+int store_insert(struct crab_store *store, u64 key, u64 value, enum crab_insert_mode mode);
+int store_delete(struct crab_store *store, u64 key);
+int store_search(struct crab_store *store, u64 key);
+
+/* Inserts or replaces */
+int store_put(struct crab_store *store, u64 key, u64 value);
+
+/* The answer of INFO */
+struct crab_store_info store_info(struct crab_store *store);
+
 enum model_keys {
 	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the highest included */
 	MODEL_DENSE,		/* 0, 1, 2, ... */

@@ -2,20 +2,11 @@
 /*
  * This file implements subjects.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
 #include "store/gate.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "subject.h"
+#include "test.h"
 
 #define SNAPSHOT_BYTES	(8 * CRAB_NOTE_BYTES)	/* so little that some snapshots end early */
 

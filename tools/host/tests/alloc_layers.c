@@ -3,21 +3,13 @@
  * This file fails the allocations of the layers above the engine: stores of names, watches and
  * snapshots (test_alloc.c).
  */
-#include <stdio.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
 #include "alloc.h"
 #include "media/badmem.h"
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/named.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 /* Without memory a put changes no content; the bytes of a free extent may change */
 static u32 named_put(struct crab_store *store, u64 key)
@@ -51,10 +43,8 @@ static void named_erase(struct crab_store *store, u64 key)
 
 static u64 layer_contents(struct crab_store *store)
 {
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.stats.records + (store->blobs ? store->blobs->names.dram << 32 : 0);
+	return store_info(store).stats.records +
+	       (store->blobs ? store->blobs->names.dram << 32 : 0);
 }
 
 /* An attach succeeds without memory for the orders of leaves, and finds the same */

@@ -5,19 +5,9 @@
  *
  * Invariant: attach describes the change, quarantines the node that has it, and loses no other record.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		128U
 #define RECORDS		300U
@@ -499,8 +489,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(damages); i++)

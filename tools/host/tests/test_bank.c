@@ -7,19 +7,10 @@
  * Invariant: the sum of all accounts never changes, for any snapshot and after an attach.
  */
 #include <pthread.h>
-#include <stdio.h>
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define TELLERS		3U
 #define ACCOUNTS	8U
@@ -264,8 +255,6 @@ static void test_engine(const char *engine, bool named)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_engine("crab", false);
 	test_engine("crab", true);
 	test_engine("nvtree", false);

@@ -6,22 +6,11 @@
  *
  * Invariant: each byte of a value depends on its key and on its generation.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define KEYS		96U
 #define STEPS		1500U
@@ -479,10 +468,7 @@ static void test_full(bool names)
 
 static u64 fences(struct run *r)
 {
-	struct crab_store_info info;
-
-	crab_store_info(r->store, &info);
-	return info.counts.fences;
+	return store_info(r->store).counts.fences;
 }
 
 /* Fences of a commit of @n replacements */
@@ -550,8 +536,6 @@ int main(void)
 {
 	u32 i, names;
 
-	if (crab_persist_init())
-		return 2;
 	for (names = 0; names < 2; names++) {
 		for (i = 0; i < ARRAY_SIZE(engines); i++) {
 			test_random(engines[i][0], engines[i][1], names, LEAVES);

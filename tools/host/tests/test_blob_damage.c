@@ -6,23 +6,11 @@
  *
  * Invariant: no value is overwritten, and no name that exists is reported as missing.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/blob_commit.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAVES		512U
 #define NAMES		120U
@@ -551,8 +539,6 @@ int main(void)
 	u64 seed = 5;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		rng_fill((u8 *)values[i], seed + i, sizeof(values[i]));

@@ -10,22 +10,12 @@
  *
  *   test_blob_snap [ROUNDS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	40U
 #define SNAPS	4U
@@ -577,8 +567,6 @@ int main(int argc, char **argv)
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 6000, i;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_random(engines[i], false, LEAVES, 0, rounds);
 		test_random(engines[i], true, LEAVES, 0, rounds);

@@ -10,20 +10,11 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define THREADS		4U
 #define KEYS		24U	/* at most */
@@ -363,8 +354,6 @@ static void test_names(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_first();
 	test_names();
 	test_engine("crab", 4);

@@ -6,19 +6,11 @@
  *
  * Invariant: after an attach that has not read all records no extent is allocated.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "media/badmem.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		256U
 #define VALUES		150U	/* more than one chunk of attach */
@@ -311,8 +303,6 @@ static void test_erased(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_records();
 	test_unreadable();

@@ -7,21 +7,10 @@
  *
  *   test_bounds [LEAVES]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LIMIT		2.6
 #define LEAF_BYTES	CRAB_LEAF_BYTES_MIN
@@ -560,8 +549,6 @@ int main(int argc, char **argv)
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 8192;
 	u32 i, layout;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	crab_host_log = NULL;
 	crab_host_cpus = 1;

@@ -5,22 +5,14 @@
  * each walk must end, and a write that would build on such a line returns -EUCLEAN; the store is
  * read-only from then on. crabtree_changing makes any changes; these are the narrow ones.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <linux/bitops.h>
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
 
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/node.h"
-#include "model.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		300U
 #define LEAF_BYTES	512U
@@ -37,16 +29,12 @@ static struct clfb_tree *tree;
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, key);
 }
 
 static int del(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 /* A store of @n records, whose keys are @step apart */
@@ -324,7 +312,6 @@ static void fading_loading(struct crab_shadow *shadow, u32 word)
 static void test_mark(const char *layout)
 {
 	struct crab_shadow *shadow;
-	u64 value;
 	int err;
 
 	fill(layout, LEAF_BYTES, 5, 1000);
@@ -335,7 +322,7 @@ static void test_mark(const char *layout)
 	err = del(0);
 	tap_check(!err && fading_loads == 3, "%d after %u loads", err, fading_loads);
 	losing_end(shadow);
-	err = crab_store_search(store, 0, &value);
+	err = store_search(store, 0);
 	tap_ok(err == -ENOENT, "clfb, %s: a delete sets no bit that was lost meanwhile: %d", layout, err);
 	end();
 }
@@ -472,8 +459,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	alarm(ENDLESS);
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_lower(layouts[i], false);

@@ -6,22 +6,12 @@
  *
  * Keys at the ends of the range of a leaf are the nearest ones that are wrong.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/leaf.h"
 #include "engines/clfb/node.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nbtree/fingerprint.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define SIZE	(CRAB_POOL_OFFSET + 512 * 1024)
 #define STEP	100U		/* between keys */
@@ -574,8 +564,6 @@ static void test_twin(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	test_layout("clfb", "inplace", "append");
 	test_layout("clfb", "twin", "append");

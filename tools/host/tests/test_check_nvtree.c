@@ -6,17 +6,9 @@
  *
  * Invariant: a change is the first one that CHECK can meet, so the description is the one of it.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		32U
@@ -336,8 +328,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(changes); i++)

@@ -4,21 +4,12 @@
  * all records, a node or a leaf in two places, a key of the next leaf in a leaf that splits, free nodes
  * whose memory has failed.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/bitops.h>
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
 
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/leaf.h"
 #include "engines/clfb/node.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		300U
 #define LEAF_BYTES	512U
@@ -483,8 +474,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_append(layouts[i]);

@@ -5,20 +5,8 @@
  *
  * It counts costs in leaves, lines and loads, so the load of the machine does not matter.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 
@@ -50,15 +38,12 @@ static void cliff_end(struct cliff *c)
 
 static int put(struct cliff *c, u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(c->store, key, key + 5, CRAB_INSERT_EITHER, &old);
+	return store_put(c->store, key, key + 5);
 }
 
 static void del(struct cliff *c, u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_delete(c->store, key, &old);
+	int err = store_delete(c->store, key);
 
 	tap_check(!err, "delete of %llu: %d", key, err);
 }
@@ -579,8 +564,6 @@ static void test_burst(u64 records)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_full();
 	test_far();

@@ -4,19 +4,12 @@
  * that are: fields that a verb does not use, names that do not exist, keys of names whose crc is the
  * same, a commit that has no room for its second value, an old value that cannot be noted.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_commit.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES	300U
 #define LARGE	3000U
@@ -240,8 +233,6 @@ int main(void)
 {
 	char name[2][SAME_CRC_BYTES];
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	same_crc(1, name[0]);
 	same_crc(2, name[1]);

@@ -3,21 +3,11 @@
  * This file tests stores of commits, with every engine, that are full: a commit is refused before its
  * list is written, or all of it is done.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/crab/crab.h"
 #include "engines/fastfair/tree.h"
-#include "model.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define DEEP		3U	/* highest level of the deep tree */
 #define PATHS		7U	/* full paths in it: so many splits leave a root that is half full */
@@ -64,13 +54,12 @@ static void test_full(const char *engine, const char *layout)
 	u32 leaf_bytes = leaf_bytes_of(engine, layout), i;
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
-	u64 key, value;
+	u64 key;
 	int err;
 
 	store = make(&media, engine, layout, leaf_bytes, 40 * 2048);
 	for (key = 0; key < 100000; key++)
-		if (crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old))
+		if (store_put(store, key, 1))
 			break;
 	commit.n = 0;
 	for (i = 0; i < CRAB_COMMIT_MAX; i++)
@@ -78,10 +67,10 @@ static void test_full(const char *engine, const char *layout)
 	err = crab_store_commit(store, &commit);
 	tap_check(err == -ENOSPC, "full: %d", err);
 	for (i = 0; i < CRAB_COMMIT_MAX; i++)
-		tap_check(crab_store_search(store, key + i, &value) == -ENOENT, "key %u is there", i);
+		tap_check(store_search(store, key + i) == -ENOENT, "key %u is there", i);
 	tap_check(!crab_store_is_readonly(store), "read-only");
 	while (key)
-		crab_store_delete(store, --key, &old);
+		store_delete(store, --key);
 	while (crab_store_maintain(store))
 		;
 	commit.n = 8;
@@ -124,15 +113,14 @@ static void test_left(const char *engine, const char *layout)
 	u32 leaf_bytes = leaf_bytes_of(engine, layout), turn;
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
 	u64 key;
 
 	store = make(&media, engine, layout, leaf_bytes, 40 * 2048);
-	for (key = 0; !crab_store_insert(store, key * 1000, 1, CRAB_INSERT_EITHER, &old); key++)
+	for (key = 0; !store_put(store, key * 1000, 1); key++)
 		;
 	/* The leaves of the keys of the list are full, too */
 	for (key = 1001; key < 66000; key += key % 1000 < 40 ? 1 : 960)
-		crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, 1);
 	list_leave(store, &media);
 	for (turn = 0; turn < 2; turn++) {
 		struct crab_attach_options options = { };
@@ -169,8 +157,7 @@ static bool deep_is_full(struct ff *ff, u64 key, u32 level, struct ff_find *find
 
 static void deep_insert(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	int err = store_put(store, key, 1);
 
 	tap_check(!err, "deep: insert %d", err);
 }
@@ -210,7 +197,7 @@ static void deep_build(struct crab_store *store, u64 *keys)
 /* Refused, or done */
 static int deep_commit(u64 bytes, u64 *used)
 {
-	u64 keys[PATHS], value;
+	u64 keys[PATHS];
 	struct crab_store *store;
 	struct crab_media media;
 	u32 i;
@@ -227,8 +214,7 @@ static int deep_commit(u64 bytes, u64 *used)
 	crab_store_abandon(store);
 	store = store_attach(&media);
 	for (i = 0; i < PATHS; i++)
-		tap_check(crab_store_search(store, keys[i], &value) == (err ? -ENOENT : 0),
-			  "deep: key %u", i);
+		tap_check(store_search(store, keys[i]) == (err ? -ENOENT : 0), "deep: key %u", i);
 	unmake(store, &media);
 	return err;
 }
@@ -253,7 +239,6 @@ static void test_nodes(const char *layout)
 	struct crab_store *store;
 	struct clfb_tree *tree;
 	struct crab_media media;
-	struct crab_old old;
 	u64 key = 1, from;
 	int err = 0;
 
@@ -261,10 +246,10 @@ static void test_nodes(const char *layout)
 	tree = clfb_tree_of(store->engine);
 	for (round = 0; round < 400 && !err; round++) {
 		for (from = key; !err && tree->pool.free > 20; key++)
-			err = crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+			err = store_put(store, key, key);
 		for (; from < key && !err; from++)
 			if (from % (leaf_bytes / 16 * 25))
-				crab_store_delete(store, from, &old);
+				store_delete(store, from);
 	}
 	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
 	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
@@ -302,18 +287,17 @@ static void test_births(const char *layout)
 {
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
-	u64 key = 0, value;
+	u64 key = 0;
 	int err;
 
 	store = make(&media, "crab", layout, 512, 40 * 2048);
 	crab_tree_of(store->engine)->birth = CRAB_BIRTH_MAX;
-	while (!crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old))
+	while (!store_put(store, key, key))
 		key++;
 	commit.n = 0;
 	add(key, 5);
 	err = crab_store_commit(store, &commit);
-	tap_check(crab_store_search(store, key, &value) == -ENOENT, "key %llu is there", key);
+	tap_check(store_search(store, key) == -ENOENT, "key %llu is there", key);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "crab %s: no birth is left: %d", layout,
 	       err);
 	unmake(store, &media);
@@ -323,8 +307,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_full(engines[i][0], engines[i][1]);
 		test_left(engines[i][0], engines[i][1]);

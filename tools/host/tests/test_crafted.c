@@ -9,20 +9,10 @@
  *
  *   test_crafted [NODES]
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nvtree/inner.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LIMIT		2.6	/* times the blocks for twice the nodes */
 #define NODE_BYTES	256U
@@ -293,23 +283,22 @@ static u64 emptied(const struct nv_tree *tree)
 /* Blocks for searches of keys whose parent nodes are empty; @at_least: of these nodes */
 static u64 search_cost(u64 leaves, u64 at_least)
 {
-	u64 keys = leaves * 20, i, value, before;
+	u64 keys = leaves * 20, i, before;
 	struct crab_record record;
 	struct crab_store *store;
-	struct crab_old old;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + leaves * 4 * LEAF_BYTES);
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	for (i = 0; i < keys; i++)
-		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
 	crab_store_detach(store);
 	store = store_attach(&media);
 	for (i = keys / 16; i < keys / 16 * 15; i++)
-		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(emptied(nv_tree_of(store->engine)) >= at_least, "%llu empty parent nodes",
 		  emptied(nv_tree_of(store->engine)));
 	before = blocks;
-	tap_check(crab_store_search(store, keys / 2 * STEP, &value) == -ENOENT, "search");
+	tap_check(store_search(store, keys / 2 * STEP) == -ENOENT, "search");
 	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_GE, &record), "seek up");
 	tap_check(record.value >= keys / 16 * 15, "seek up: %llu", record.value);
 	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_LE, &record), "seek down");
@@ -334,16 +323,15 @@ static u64 deleted_cost(u64 n)
 	u64 bytes = roundup_pow_of_two(n * 64), before, i;
 	struct crab_record record;
 	struct crab_store *store;
-	struct crab_old old;
 	struct nv_tree *tree;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + 16 * bytes);
 	store = store_format_attach(&media, "nvtree", "", bytes);
 	tree = nv_tree_of(store->engine);
 	for (i = 0; i <= n; i++)
-		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
 	for (i = 0; i < n; i++)
-		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(tree->leaves == 1 && !tree->appends, "%llu leaves", tree->leaves);
 	before = blocks;
 	tap_check(!crab_store_seek(store, 0, CRAB_SEEK_GE, &record) && record.value == n, "up");
@@ -377,9 +365,7 @@ static const char * const order_names[ORDERS] = { "downwards", "upwards", "at th
 
 static void put(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-
-	tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "insert %llu", key);
+	tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "insert %llu", key);
 }
 
 /* Splits @n leaves. Ascending keys have filled as many */
@@ -436,8 +422,6 @@ int main(int argc, char **argv)
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
 	enum order order;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_repair(n, false);
 	test_repair(n, true);

@@ -4,15 +4,6 @@
  * no store writes, though their check bits are right; the smallest memory of snapshots; an operation
  * in a batch that is wrong for two reasons; lengths and numbers at a limit.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "media/badmem.h"
 #include "shared/link.h"
@@ -20,9 +11,8 @@
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
 
@@ -106,9 +96,7 @@ static void test_free_extent(void)
 
 static int insert(u64 key, u64 value)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, value);
 }
 
 /* The first changed key is kept, however little memory there may be; the second one is too many */
@@ -327,7 +315,6 @@ static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir d
 static void test_listed_in_range(void)
 {
 	struct crab_batch_op batch[3];
-	struct crab_store_info info;
 	struct crab_cursor cursor;
 
 	begin(RECORDS, true);
@@ -352,8 +339,8 @@ static void test_listed_in_range(void)
 	tap_check(batch[1].status == -EINVAL, "a wrong operand: %d", batch[1].status);
 	tap_check(batch[2].status == -EROFS, "a delete: %d", batch[2].status);
 	crab_store_set_readonly(store, "edges");
-	crab_store_info(store, &info);
-	tap_check(info.stats.records == 1, "INFO: %llu records", info.stats.records);
+	tap_check(store_info(store).stats.records == 1, "INFO: %llu records",
+		  store_info(store).stats.records);
 	crab_commits_turn(store->commits);
 	store->engine->own = own;
 	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
@@ -568,8 +555,6 @@ static void no_log(char level, const char *line)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = no_log;
 	test_births();
 	test_free_extent();

@@ -6,19 +6,11 @@
  *
  * Invariant: after each step all counters and both sets are those that the tables of the model give.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/bitmap.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "media/badmem.h"
 #include "shared/extent.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAF		512U
 #define LEAVES		203U	/* the last ones are in no slab */

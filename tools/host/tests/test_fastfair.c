@@ -6,20 +6,11 @@
  *
  * Invariant: the operation ends; it stores nothing outside its nodes, and damage is noted.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define NODE_BYTES	512U
 #define CHAIN		40U	/* leaves without entries: more than a scan follows without a lock */
@@ -63,13 +54,12 @@ static void changing_begin(struct crab_media *media, __le64 *word, u64 then, u32
 static struct crab_store *fresh_of(struct crab_media *media, u32 bytes, u32 blocks, u32 records)
 {
 	struct crab_store *store;
-	struct crab_old old;
 	u32 i;
 
 	*media = media_create(CRAB_POOL_OFFSET + (u64)blocks * bytes);
 	store = store_format_attach(media, "fastfair", "", bytes);
 	for (i = 0; i < records; i++)
-		crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i * 10, i);
 	return store;
 }
 
@@ -200,11 +190,10 @@ static void split_once(u32 when)
 	struct crab_store *store = fresh(&media, 8, (NODE_BYTES - CRAB_LINE) / sizeof(struct ff_dslot));
 	struct ff *ff = ff_of(store->engine);
 	struct ff_dslot *after = ff_slot(ff, 0, ff->slots);
-	struct crab_old old;
 	int err;
 
 	changing_begin(&media, &ff_slot(ff, 0, ff->slots / 2)->key, 5000, when, false);
-	err = crab_store_insert(store, 4000, 1, CRAB_INSERT_EITHER, &old);
+	err = store_put(store, 4000, 1);
 	tap_check(le64_to_cpu(after->key) != 4000, "load %u: stored after the last slot, error %d", when,
 		  err);
 	end(&media, store);
@@ -226,15 +215,14 @@ static void merge_once(u32 when)
 	struct crab_store *store = fresh(&media, 64, 60);
 	struct ff *ff = ff_of(store->engine);
 	struct ff_find find;
-	struct crab_old old;
 	u64 low, i;
 
 	crab_ff_find_exact(ff, 200, 0, &find);
 	low = find.node.low;
 	for (i = 0; i < 6; i++)
-		crab_store_delete(store, low + 10 * i, &old);
+		store_delete(store, low + 10 * i);
 	changing_begin(&media, &ff_media(ff, find.node.number)->head.low, low - 5, when, true);
-	crab_store_delete(store, low + 60, &old);
+	store_delete(store, low + 60);
 	end(&media, store);
 }
 
@@ -406,12 +394,10 @@ static void test_overlap(void)
 /* Inserts, or deletes, each tenth key below @end from @key on; returns the first error */
 static int change_keys(struct crab_store *store, u64 key, u64 end, bool insert)
 {
-	struct crab_old old;
 	int err = 0;
 
 	for (; key < end && !err; key += 10)
-		err = insert ? crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old) :
-			       crab_store_delete(store, key, &old);
+		err = insert ? store_put(store, key, 1) : store_delete(store, key);
 	return err;
 }
 
@@ -490,11 +476,10 @@ static void test_far(void)
 					    FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 32);
 	struct ff *ff = ff_of(store->engine);
 	struct ff_node root;
-	u64 value;
 
 	tap_check(!crab_ff_root(ff, &root) && root.level == 1 && root.side->count > 64, "root");
 	ff_slot(ff, root.number, 0)->key = cpu_to_le64(CRAB_KEY_EMPTY);
-	stale_expect(store, crab_store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4, &value));
+	stale_expect(store, store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4));
 	tap_ok(true, "a search does not follow the list of leaves from a root without entries");
 	crab_store_detach(store);
 	media_destroy(&media);
@@ -535,8 +520,6 @@ static void test_last_link(u32 records)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_chain();
 	test_repair(2 * CHAIN, true);
 	test_repair(CHAIN, false);

@@ -6,19 +6,8 @@
  * Invariant: the call that meets the change returns -EUCLEAN and describes it; it stores nothing.
  * A merge or an entry that meets it is left out, and the call succeeds.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define NODE_BYTES	256U
 #define NODES		128U
@@ -406,8 +395,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(meetings); i++)

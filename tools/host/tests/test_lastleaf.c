@@ -12,15 +12,9 @@
  *
  *   test_lastleaf
  */
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define LEAF_BYTES	128U	/* five slots */
 #define LEAVES		20U
@@ -38,9 +32,7 @@ static struct {
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(last.store, key, key, CRAB_INSERT_CREATE, &old);
+	return store_insert(last.store, key, key, CRAB_INSERT_CREATE);
 }
 
 /* A store with a full leaf, and @free free leaves */
@@ -64,11 +56,11 @@ static void last_begin(struct crab_media *media, const char *layout, u64 free)
 
 static void last_run(const struct tasks_plan *plan)
 {
-	u64 value, i;
+	u64 i;
 
 	tap_check(tasks_run(plan) == TASKS_DONE, "the tasks come to no end");
 	for (i = 0; i < 2; i++)
-		tap_check(crab_store_search(last.store, 25 + 10 * i, &value) == (last.err[i] ? -ENOENT : 0),
+		tap_check(store_search(last.store, 25 + 10 * i) == (last.err[i] ? -ENOENT : 0),
 			  "search after %d", last.err[i]);
 }
 
@@ -199,8 +191,6 @@ static void run_losers(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	run_adr();
 	run_eadr();

@@ -4,18 +4,9 @@
  * an array with quarantined ranges, at both ends of the keys; attach with a list that
  * cannot be read or applied, or that the store cannot have.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "media/badmem.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define HALF		10U
 #define KEYS		(2 * HALF)	/* the lowest keys, and the highest ones */
@@ -459,25 +450,21 @@ static void test_memory(void)
 static void test_applied(void)
 {
 	static struct crab_commit commit;
-	struct crab_store_info info;
-	struct crab_old old;
 
 	begin("crab");
 	store->engine->own = own;
 	commit.n = 1;
 	commit.ops[0] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 1, .value = 1 };
-	tap_check(!crab_store_commit(store, &commit) && !crab_store_delete(store, 1, &old), "writes");
+	tap_check(!crab_store_commit(store, &commit) && !store_delete(store, 1), "writes");
 	crab_store_set_readonly(store, "test");
-	crab_store_info(store, &info);
-	tap_ok(!info.stats.records, "INFO counts no write of a list that was applied: %llu records",
-	       info.stats.records);
+	tap_ok(!store_info(store).stats.records,
+	       "INFO counts no write of a list that was applied: %llu records",
+	       store_info(store).stats.records);
 	end();
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads(true);
 	test_reads(false);

@@ -5,21 +5,10 @@
  *
  * Invariant: each byte of a value depends on its name and on its generation.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "store/named.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define NAMES	48U
 #define STEPS	4000U
@@ -574,8 +563,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		test_model(engines[i][0], engines[i][1]);

@@ -5,20 +5,11 @@
  * a leaf and not under its header. With clfb, too, it tests that each verb refuses a quarantined leaf, and
  * a leaf in which the key of a record reads all ones.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "badmedia.h"
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/leaf.h"
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define ROOM		29U	/* records of a leaf */

@@ -5,19 +5,8 @@
  *
  * Invariant: attach, or the read that meets the change, notes damage.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		16U
@@ -495,8 +484,6 @@ static void test_last(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	test_signs();

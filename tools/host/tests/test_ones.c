@@ -4,19 +4,10 @@
  * notices memory that reads all ones: it returns -EUCLEAN, the store turns read-only, and no record
  * is lost once the memory answers again. Reads of `eadr` notice a slot that is free again.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "engines/nbtree/fingerprint.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define POOL_BYTES	(64 * 1024)
 #define KEYS		256U
@@ -42,16 +33,12 @@ static u64 key_of(u64 nth)
 
 static int put(u64 key, u64 value)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, value);
 }
 
 static int drop(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 count)
@@ -261,11 +248,10 @@ static int call(enum verb verb)
 {
 	struct crab_record record;
 	struct crab_cursor cursor;
-	u64 value;
 
 	switch (verb) {
 	case SEARCH:
-		return crab_store_search(store, FIRST, &value);
+		return store_search(store, FIRST);
 	case SEEK:
 		return crab_store_seek(store, FIRST, CRAB_SEEK_GE, &record);
 	case SCAN:
@@ -389,8 +375,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	test_sorted_copy();
 	test_sorted_shift();
 	test_sorted_link();

@@ -6,19 +6,12 @@
  * Invariant: each leaf is in the state that the model has; a leaf that waits is free only after
  * those that were handed over before.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/bitmap.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/rcupdate.h>
-#include <linux/slab.h>
 
 #include "media/badmem.h"
 #include "shared/pool.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAVES	331U
 #define STEPS	30000U

@@ -6,20 +6,9 @@
  *
  *   test_snap [ROUNDS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/gate.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	120U
 #define SNAPS	4U
@@ -187,14 +176,13 @@ static void snap_close(struct open *open)
 static void write_one(struct world *world)
 {
 	u32 i = rng_below(&seed, KEYS);
-	struct crab_old old;
 
 	if (rng_below(&seed, 5) < 2) {
-		crab_store_delete(world->store, i * STRIDE, &old);
+		store_delete(world->store, i * STRIDE);
 		world->value[i] = 0;
 	} else {
 		world->value[i] = 1 + rng_below(&seed, 1000000);
-		crab_store_insert(world->store, i * STRIDE, world->value[i], CRAB_INSERT_EITHER, &old);
+		store_put(world->store, i * STRIDE, world->value[i]);
 	}
 }
 
@@ -396,14 +384,13 @@ static void test_absent(void)
 	struct crab_record found[4];
 	struct crab_cursor cursor;
 	u32 questions = 100, back;
-	struct crab_old old;
 	u64 key;
 
 	snap_open(&world, &world.open[0]);
 	for (key = 0; key < 1000; key++)
-		tap_check(!crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key, 1), "insert");
 	for (key = 0; key < 1000; key += key % 2 + 1)
-		crab_store_delete(store, key, &old);
+		store_delete(store, key);
 	store->engine->stop = (struct crab_stop){ .asked = asked, .arg = &questions };
 	for (back = 0; back < 2; back++, questions = 100) {
 		(back ? crab_cursor_init_back : crab_cursor_init)(&cursor, 0, ~0ULL);
@@ -461,15 +448,14 @@ static void test_changed(u64 changed, u32 cap)
 {
 	struct crab_media media = media_create(1 << 18);
 	struct world world = { .store = store_format_attach(&media, "crab", "slotted", 512) };
-	struct crab_old old;
 	int n;
 	u32 i;
 
 	for (i = 0; i < KEYS; i++)
-		crab_store_insert(world.store, 1000 + i, 7000 + i, CRAB_INSERT_EITHER, &old);
+		store_put(world.store, 1000 + i, 7000 + i);
 	snap_open(&world, &world.open[0]);
 	for (i = 0; i < 4; i++)
-		crab_store_delete(world.store, 1000 + i, &old);
+		store_delete(world.store, 1000 + i);
 	tap_check(count_all(&world, KEYS) == KEYS, "a scan before");
 	*word_of(&media, 1005, 7005) = changed;
 	n = count_all(&world, cap);
@@ -485,8 +471,6 @@ int main(int argc, char **argv)
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000, i;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		test_random(&kinds[i], 0, rounds);
 		test_random(&kinds[i], 20 * CRAB_NOTE_BYTES, rounds);

@@ -6,13 +6,8 @@
  * Invariant: a read of keys that the engine can read, or that have notes before any quarantined range,
  * never fails; no read returns another record than the snapshot had.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/list.h>
-#include <linux/string.h>
 
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
@@ -21,9 +16,7 @@
 #include "store/named_priv.h"
 #include "store/snap.h"
 #include "store/snap_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define HALF	8U
 #define KEYS	(2 * HALF)	/* the lowest keys, and the highest ones */
@@ -233,7 +226,6 @@ static void compare_all(u32 s)
 
 static void write_some(u32 opened)
 {
-	struct crab_old old;
 	u32 i, at, s;
 
 	for (i = rng_below(&seed, KEYS); i; i--) {
@@ -243,10 +235,9 @@ static void write_some(u32 opened)
 				snaps[s].noted[at] = true;
 		}
 		if (rng_below(&seed, 2))
-			crab_store_insert(store, key_of(at), 1000 + rng_below(&seed, 1000),
-					  CRAB_INSERT_EITHER, &old);
+			store_put(store, key_of(at), 1000 + rng_below(&seed, 1000));
 		else
-			crab_store_delete(store, key_of(at), &old);
+			store_delete(store, key_of(at));
 	}
 }
 
@@ -393,19 +384,18 @@ static struct crab_snap *open_one(void)
 static void test_tables(void)
 {
 	struct crab_snap *a, *b, *c;
-	struct crab_old old;
 	u64 value = 0;
 
 	make(RECORDS);
-	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
+	store_put(store, 5, 50);
 	a = open_one();
 	b = open_one();
-	crab_store_insert(store, 5, 51, CRAB_INSERT_EITHER, &old);
+	store_put(store, 5, 51);
 	crab_snap_close(b);
 	tap_check(tables() == 2, "%u tables", tables());
 	b = open_one();
 	tap_check(tables() == 2, "%u tables after another one was opened", tables());
-	crab_store_insert(store, 6, 60, CRAB_INSERT_EITHER, &old);
+	store_put(store, 6, 60);
 	c = open_one();
 	crab_snap_close(b);
 	tap_check(tables() == 2, "%u tables after one in between was closed", tables());
@@ -562,8 +552,6 @@ static void test_far_keys(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads();
 	test_strange(3, 3);

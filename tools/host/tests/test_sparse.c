@@ -3,15 +3,9 @@
  * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
  * new word, and for a put that finds no room while a snapshot is open; and slabs of large leaves.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES	512U
 #define MANY	1500U	/* values in several slabs */
@@ -167,8 +161,6 @@ static void test_large_leaves(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_damaged();
 	test_refused();

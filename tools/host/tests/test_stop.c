@@ -4,17 +4,8 @@
  * the records so far, or -EINTR if there are none, and can be continued. An attach returns -EINTR
  * at each place where it looks, and the next one finds the same.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-
 #include "engines/clfb/clfb.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define POOL_BYTES	(256 * 1024)
 #define KEYS		2000U
@@ -47,13 +38,12 @@ static void attach(void)
 
 static void begin(const struct subject *s)
 {
-	struct crab_old old;
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
 	store = store_format_attach(&media, s->engine, s->layout, leaf_bytes_of(s->engine, s->layout));
 	for (i = 0; i < KEYS; i++)
-		tap_check(!crab_store_insert(store, i, i, CRAB_INSERT_CREATE, &old), "insert %llu", i);
+		tap_check(!store_insert(store, i, i, CRAB_INSERT_CREATE), "insert %llu", i);
 	crab_store_detach(store);
 }
 
@@ -212,8 +202,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_scan(&subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)

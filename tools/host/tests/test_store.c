@@ -4,21 +4,10 @@
  * lock, no operation cleans more lines than INFO promises. It also tests that the
  * comparison with the model reports each kind of difference.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
 #include "engines/options.h"
-#include "model.h"
 #include "shared/shortcut.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 /* An interrupted check ends at the next leaf and changes nothing */
 static u32 patience;
@@ -37,7 +26,6 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	struct crab_check_report report;
 	struct crab_store_info info;
 	struct crab_store *store;
-	struct crab_old old;
 	u32 leaves;
 	u64 key;
 
@@ -45,7 +33,7 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	patience = 1000;
 	store = crab_store_attach(&media, &options, &attached);
 	for (key = 0; key < 500; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	crab_store_info(store, &info);
 	for (leaves = 0; leaves < min_t(u64, info.stats.leaves_used, 10); leaves++) {
 		patience = leaves;
@@ -67,11 +55,10 @@ static void test_oracle(void)
 	struct crab_media media = media_create(1 << 16);
 	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct model *m = model_create(100, MODEL_DENSE, 3);
-	struct crab_old old;
 	u32 i, told = 0;
 
 	for (i = 0; i < 50; i++) {
-		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i, i);
 		model_put(m, i, i);
 	}
 	model_compare(m, store);
@@ -103,17 +90,16 @@ static void test_lockless(const char *layout)
 	struct crab_record records[256], record;
 	struct crab_cursor cursor;
 	struct crab_leaf *leaf;
-	struct crab_old old;
-	u64 value, i;
+	u64 i;
 	int got, n = 0;
 
 	for (i = 0; i < 4000; i++)
-		crab_store_insert(store, i * 7919 % 4001, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i * 7919 % 4001, i);
 	mutex_lock(&tree->smo_lock);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		spin_lock(&leaf->lock);
 	for (i = 0; i < 4001; i++)
-		crab_store_search(store, i, &value);
+		store_search(store, i);
 	crab_store_seek(store, 4001, CRAB_SEEK_LE, &record);
 	crab_cursor_init(&cursor, 0, ~0ULL);
 	while ((got = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records))) > 0)
@@ -130,9 +116,7 @@ static void test_lockless(const char *layout)
 /* Puts keys from @key on until the store is full; the first that does not fit */
 static u64 fill(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-
-	while (!crab_store_insert(store, key, ~key, CRAB_INSERT_EITHER, &old))
+	while (!store_put(store, key, ~key))
 		key++;
 	return key;
 }
@@ -230,7 +214,6 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 {
 	struct crab_store_info before, after;
 	u64 dearest = 0, lines;
-	struct crab_old old;
 	u32 i;
 
 	crab_store_info(store, &before);
@@ -239,9 +222,9 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 
 		/* The store grows and shrinks, so that leaves are sparse when the pool is empty */
 		if (r % 100 < (i / 2000 % 2 ? 25 : 80))
-			crab_store_insert(store, key, r, CRAB_INSERT_EITHER, &old);
+			store_put(store, key, r);
 		else
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 		crab_store_info(store, &after);
 		lines = after.counts.lines - before.counts.lines;
 		tap_check(lines <= bound, "%llu lines, at most %llu", lines, bound);
@@ -323,7 +306,6 @@ static void test_counts(void)
 {
 	const struct crab_engine_ops * const *ops;
 	const struct crab_layout *layout;
-	struct crab_store_info info;
 	struct crab_store *store;
 	struct crab_media media;
 
@@ -333,9 +315,8 @@ static void test_counts(void)
 			store = store_format_attach(&media, (*ops)->name, layout->name,
 						    layout->leaf_min);
 			crab_count(store->engine, deletes, 1);
-			crab_store_info(store, &info);
-			tap_check(!info.stats.records, "%s/%s: %llu records", (*ops)->name,
-				  layout->name, info.stats.records);
+			tap_check(!store_info(store).stats.records, "%s/%s: %llu records",
+				  (*ops)->name, layout->name, store_info(store).stats.records);
 			crab_store_detach(store);
 			media_destroy(&media);
 		}
@@ -347,11 +328,10 @@ static void test_counts(void)
 static u64 most_dead(struct crab_store *store, u64 keys)
 {
 	const struct crab_leaf *leaf;
-	struct crab_old old;
 	u64 key, dead, most = 0;
 
 	for (key = 0; key < keys; key++) {
-		crab_store_delete(store, key, &old);
+		store_delete(store, key);
 		dead = 0;
 		for (leaf = crab_tree_of(store->engine)->table.dead; leaf; leaf = leaf->dead.next)
 			dead++;
@@ -390,12 +370,11 @@ static void test_shortcuts_before(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
 	struct crab_index *index = &crab_tree_of(store->engine)->index;
 	u64 n, seed = 7, bytes;
-	struct crab_old old;
 
 	for (n = 0; !crab_host_poll_late || !index->before; n++) {
 		/* It has more chunks than a step frees */
 		crab_host_poll_late = index->shortcuts && index->shortcuts->filled > 5;
-		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+		store_put(store, rng(&seed) >> 1, n);
 	}
 	while (crab_store_maintain(store))
 		;
@@ -418,13 +397,12 @@ static void test_shortcuts(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
 	const struct crab_index *index = &crab_tree_of(store->engine)->index;
 	const struct crab_shortcuts *table;
-	struct crab_old old;
 	u64 n, seed = 7;
 	u32 tables = 0;
 
 	for (n = 0; n < 20000; n++) {
 		table = index->shortcuts;
-		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+		store_put(store, rng(&seed) >> 1, n);
 		if (index->shortcuts == table)
 			continue;
 		while (crab_store_maintain(store))
@@ -502,8 +480,6 @@ int main(void)
 	const struct crab_engine_ops * const *ops;
 	const struct crab_layout *layout;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (ops = crab_engines; *ops; ops++) {
 		test_interrupted(*ops);

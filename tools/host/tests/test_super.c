@@ -3,18 +3,9 @@
  * This file damages superblocks, one field at a time. Attach must return the exact error,
  * the verdict and a reason, and must not change the media.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "media/badmem.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "target.h"
+#include "test.h"
 #include "tests/seal.h"
 
 struct super_case {
@@ -330,8 +321,6 @@ static void layout_run(bool sorted)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	layout_run(false);
 	layout_run(true);
 	large_cases();

@@ -12,20 +12,11 @@
 #include <libgen.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "linear.h"
-#include "model.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
 #include "subject.h"
-#include "tap.h"
+#include "test.h"
 
 #define STEPS		3000	/* operations of a thread, in a round */
 /* By default. ThreadSanitizer finds a race of accesses that are near each other, not only at once */
@@ -311,15 +302,13 @@ static void run_attach(void)
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
 	struct crab_store *store;
 	struct crab_store_info info;
-	struct crab_old old;
 	u64 key;
 	u32 i;
 
 	crab_tiny_slots = 0;
 	store = store_format_attach(&media, "", "", 128);
 	for (key = 0; key < ATTACH_KEYS; key++)
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
-			  "key %llu", key);
+		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "key %llu", key);
 	crab_host_cpus = 4;
 	for (i = 0; i < ATTACHES; i++) {
 		crab_store_abandon(store);
@@ -410,8 +399,6 @@ int main(int argc, char **argv)
 	const char *only = argc > 3 ? argv[3] : NULL;
 
 	directory = dirname(argv[0]);
-	if (crab_persist_init())
-		return 2;
 	run_attach();
 	run_damage();
 	run_commits();

@@ -3,17 +3,8 @@
  * This file tests watches, with every engine: random verbs and batches against the changes that
  * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
  */
-#include <stdio.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	200U
 #define OPS	8U	/* of a batch at most */
@@ -183,9 +174,8 @@ static void test_end(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct crab_watch *a = open_watch(store, 0, ~0ULL, 4), *b = open_watch(store, 5, 5, 4);
 	struct crab_change got[8];
-	struct crab_old old;
 
-	crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old);
+	store_put(store, 1, 1);
 	wakes = 0;
 	crab_store_detach(store);
 	tap_check(wakes == 2, "%u wakes", wakes);
@@ -278,8 +268,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		test_random(&kinds[i]);
 	test_lost();

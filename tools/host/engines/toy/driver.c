@@ -11,15 +11,12 @@
  *
  * Locking: one thread.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "crash.h"
 #include "host_driver.h"
 #include "load.h"
 #include "shared/link.h"
 #include "state.h"
-#include "store/store_priv.h"
+#include "test.h"
 #include "workload.h"
 
 #define TOY(bytes)	.driver = &host_driver_toy, .layout = "array", .leaf_bytes = bytes
