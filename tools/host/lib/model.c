@@ -13,6 +13,7 @@
 
 #include "media/persist.h"
 #include "model.h"
+#include "store/snap.h"
 #include "tap.h"
 
 #define SCAN_CAP	512
@@ -289,11 +290,31 @@ struct crab_store_info store_info(struct crab_store *store)
 	return info;
 }
 
+void store_check_good(struct crab_store *store)
+{
+	struct crab_check_report report;
+
+	tap_check(!crab_store_check(store, &report), "CHECK fails");
+	tap_check(!report.damage.count, "CHECK finds %llu, at %llu: %s", report.damage.count,
+		  report.damage.offset, report.damage.what);
+}
+
+struct crab_snap *store_snap(struct crab_store *store)
+{
+	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+}
+
+struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report)
+{
+	const struct crab_attach_options options = { };
+
+	return crab_store_attach(media, &options, report);
+}
+
 struct crab_store *store_attach(struct crab_media *media)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
-	struct crab_store *store = crab_store_attach(media, &options, &report);
+	struct crab_store *store = store_try(media, &report);
 
 	if (IS_ERR(store)) {
 		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);

@@ -23,6 +23,15 @@ int store_put(struct crab_store *store, u64 key, u64 value);
 /* The answer of INFO */
 struct crab_store_info store_info(struct crab_store *store);
 
+/* CHECK must find no damage */
+void store_check_good(struct crab_store *store);
+
+/* Opens a snapshot; NULL: no memory */
+struct crab_snap *store_snap(struct crab_store *store);
+
+/* Attaches without options; an error is an ERR_PTR() */
+struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report);
+
 enum model_keys {
 	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the highest included */
 	MODEL_DENSE,		/* 0, 1, 2, ... */

@@ -50,7 +50,6 @@ static u64 layer_contents(struct crab_store *store)
 /* An attach succeeds without memory for the orders of leaves, and finds the same */
 static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u64 found = 0;
@@ -58,7 +57,7 @@ static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 
 	for (;; (*failed)++) {
 		fail_begin(*failed);
-		store = crab_store_attach(media, &options, &report);
+		store = store_try(media, &report);
 		if (!fail_end())
 			break;
 		if (IS_ERR(store)) {

@@ -117,7 +117,6 @@ static void test_lone(void)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + 128 * 1024);
 	struct crab_store *store = store_format_attach(&media, "clfb", "inplace", 512);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 i, found = 0;
 	u64 value;
@@ -127,7 +126,7 @@ static void test_lone(void)
 	lone_cut(&media, clfb_tree_of(store->engine));
 	media.base[store->super.copy * CRAB_SUPER_STRIDE + 100] ^= 1;
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD, "%d: %s", report.verdict,
 		  report.reason);
 	for (i = 0; i < LONE_KEYS; i++)
@@ -442,10 +441,9 @@ static void birth_raise(struct crab_media *media, const struct crab_geometry *ge
 /* It may be read-only */
 static struct crab_store *birth_attach(struct crab_media *media)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
-	return crab_store_attach(media, &options, &report);
+	return store_try(media, &report);
 }
 
 /* Inserts half of the keys, if there is room; each that was inserted is found */
@@ -509,7 +507,6 @@ static void test_first(void)
 {
 	struct crab_media media = media_create(1 << 18);
 	struct crab_store *store = store_format_attach(&media, "nvtree", "", 512);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 key, keys = 1000, lost = 0;
 	struct nv_place first;
@@ -521,7 +518,7 @@ static void test_first(void)
 	crab_nv_find_range(nv_tree_of(store->engine), 0, &first);
 	nv_leaf_media(nv_tree_of(store->engine), first.leaf)->head.crc ^= cpu_to_le32(1);
 	crab_store_detach(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
 	for (key = 0; key < keys; key++) {
 		err = crab_store_search(store, key, &value);

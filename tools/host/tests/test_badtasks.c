@@ -87,11 +87,6 @@ static int put(u64 key)
 	return store_insert(bad.store, key, key, CRAB_INSERT_CREATE);
 }
 
-static int del(u64 key)
-{
-	return store_delete(bad.store, key);
-}
-
 /* A full leaf */
 static void fill(u64 from)
 {
@@ -119,7 +114,7 @@ static void split_second(void *arg)
 
 static void empty(void *arg)
 {
-	ended(del(30));
+	ended(store_delete(bad.store, 30));
 }
 
 static void prepare_full(void)
@@ -142,7 +137,7 @@ static void prepare_before(void)
 static void prepare_single(void)
 {
 	fill(0);
-	tap_check(!put(25) && !del(40), "the second leaf");
+	tap_check(!put(25) && !store_delete(bad.store, 40), "the second leaf");
 }
 
 static void read_all(bool lost)

@@ -451,7 +451,6 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 {
 	struct crab_blob_write put = { .bytes = 100, .data = value };
 	struct crab_flow flow = { };
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_blob_read get = { .key = 5 };
 	u64 word, other;
@@ -469,7 +468,7 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 				    CRAB_INSERT_EITHER, &old);
 	tap_check(crab_blob_get(r.store, &get) == -EUCLEAN, "%s: get", what);
 	crab_store_detach(r.store);
-	r.store = crab_store_attach(&r.media, &options, &report);
+	r.store = store_try(&r.media, &report);
 	tap_check(!IS_ERR(r.store) && report.verdict == CRAB_VERDICT_RO, "%s: %s", what,
 		  report.reason);
 	err = crab_blob_get(r.store, &get);
@@ -507,11 +506,10 @@ static void test_numbers(void)
 	run_format(&r, "crab", "", LEAVES);
 	crab_store_detach(r.store);
 	for (bit = 0; bit < sizeof(struct crab_dblobs) * 8; bit++) {
-		struct crab_attach_options options = { };
 		struct crab_attach_report report;
 
 		r.media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
-		r.store = crab_store_attach(&r.media, &options, &report);
+		r.store = store_try(&r.media, &report);
 		wrong += IS_ERR(r.store) || report.verdict != CRAB_VERDICT_RO;
 		crab_store_check(r.store, &check);
 		missed += !check.damage.count;

@@ -48,10 +48,9 @@ static void end(void)
 /* Attaches a store that may be damaged; is it read-only? */
 static bool attach_readonly(void)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	return report.verdict == CRAB_VERDICT_RO;
 }
@@ -113,7 +112,7 @@ static void list_is_true(struct crab_snap *snap, u32 n, const char *what)
 /* Each list has all names, or ends with an error; each name is there, or damaged */
 static u32 names_are_true(u32 n)
 {
-	struct crab_snap *snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	struct crab_snap *snap = store_snap(store);
 	u32 i, served = 0;
 	int err;
 
@@ -250,7 +249,7 @@ static int commit(u64 key)
 /* The note of the snapshot has the word, and would own the extent */
 static int put_noted(u64 key)
 {
-	struct crab_snap *snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	struct crab_snap *snap = store_snap(store);
 	int err = put(key);
 
 	crab_snap_close(snap);

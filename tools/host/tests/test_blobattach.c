@@ -293,7 +293,7 @@ static void test_erased(void)
 
 	begin(true, false);
 	tap_check(!crab_named_put(store, &write), "put");
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	tap_check(!crab_named_erase(store, &write) && store->blobs->erased.root, "erase");
 	end();
 	tap_ok(snap && crab_snap_state(snap) == -ENODEV,

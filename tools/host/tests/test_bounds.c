@@ -505,7 +505,6 @@ static void test_memory_free(const char *layout, u64 n)
 /* Attach fails before it allocates more memory than is free */
 static void test_scarce(u64 n)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u64 before = memory;
@@ -513,7 +512,7 @@ static void test_scarce(u64 n)
 	media_make("slotted", LEAF_BYTES, n, n, make_records);
 	crab_host_pages = n * 128 / PAGE_SIZE;
 	memory_peak = memory;
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(store == ERR_PTR(-ENOMEM), "attach: %ld", PTR_ERR(store));
 	tap_check(memory == before && memory_peak - before <= n * TEMPORARY + FIXED, "took %llu",
 		  memory_peak - before);

@@ -468,13 +468,12 @@ static void test_torn(void)
 static void forge(struct run *r, const struct crab_commit_list *list, const char *what)
 {
 	struct crab_flow flow = flow_of(r);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_check_report check;
 	struct crab_store *store;
 
 	crab_commit_store(&flow, r->store->super.store_id, list);
-	store = crab_store_attach(&r->media, &options, &report);
+	store = store_try(&r->media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s: %s", what,
 		  report.reason);
 	model_scan(r->model, store, 0, CRAB_KEY_EMPTY, 64, ~0U);

@@ -140,7 +140,7 @@ static void test_note(void)
 
 	begin(false);
 	tap_check(!put(1, 10) && !put(2, 10), "put");
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	add(CRAB_VERB_INSERT, 1, 20);
 	add(CRAB_VERB_INSERT, 2, 20);
 	ops.lookup = lookup_lost;

@@ -123,10 +123,9 @@ static void test_left(const char *engine, const char *layout)
 		store_put(store, key, 1);
 	list_leave(store, &media);
 	for (turn = 0; turn < 2; turn++) {
-		struct crab_attach_options options = { };
 		struct crab_attach_report report;
 
-		store = crab_store_attach(&media, &options, &report);
+		store = store_try(&media, &report);
 		tap_check(report.verdict == CRAB_VERDICT_RO, "not read-only");
 		expect_list(store, "too few leaves");
 		crab_store_detach(store);
@@ -235,7 +234,6 @@ static void test_deep(void)
 static void test_nodes(const char *layout)
 {
 	u32 leaf_bytes = leaf_bytes_of("clfb", layout), round;
-	struct crab_check_report report;
 	struct crab_store *store;
 	struct clfb_tree *tree;
 	struct crab_media media;
@@ -252,7 +250,7 @@ static void test_nodes(const char *layout)
 				store_delete(store, from);
 	}
 	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	commit.n = 0;
 	add(key - 1, 5);
 	err = crab_store_commit(store, &commit);

@@ -133,14 +133,13 @@ static u64 tree_write(u64 n, bool full)
 /* Blocks for an attach with its repair */
 static u64 repair_cost(u64 n, bool full)
 {
-	struct crab_attach_options options = { };
 	struct crab_check_report check;
 	struct crab_attach_report report;
 	u64 leaves = tree_write(n, full), cost, value, i;
 	struct crab_store *store;
 
 	blocks = 0;
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	cost = blocks;
 	tap_check(!IS_ERR(store) && !report.reason[0], "attach: %s", report.reason);
 	tap_check(full || ff_of(store->engine)->repairs >= leaves / 2, "%llu repairs",

@@ -46,11 +46,10 @@ static void end(void)
 /* Attaches again; whether the store is damaged, and can only be read */
 static bool attach_finds_damage(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	return !IS_ERR(store) && report.verdict == CRAB_VERDICT_RO;
 }
 

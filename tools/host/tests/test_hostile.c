@@ -260,13 +260,12 @@ static void located(const char *reason, u64 begin, u64 bytes)
 
 static void damaged(const char *name, const char *says, u64 at, u32 from, u32 to, const u32 *home)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u8 *before = malloc(TARGET_BYTES);
 
 	memcpy(before, target.media.base, TARGET_BYTES);
-	store = crab_store_attach(&target.media, &options, &report);
+	store = store_try(&target.media, &report);
 	if (IS_ERR(store)) {
 		tap_ok(false, "%s: %ld %s", name, PTR_ERR(store), report.reason);
 		free(before);
@@ -385,7 +384,6 @@ static void head_cases(void)
 /* Random flips of bits: no crash, no endless loop, and no write after damage was found */
 static void flips(u32 count, u64 seed)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	u8 *before = malloc(TARGET_BYTES);
 	u32 i, n, seen = 0, at, home[TARGET_KEYS];
@@ -399,7 +397,7 @@ static void flips(u32 count, u64 seed)
 			target.media.base[at] ^= 1 << rng(&seed) % 8;
 		}
 		memcpy(before, target.media.base, TARGET_BYTES);
-		store = crab_store_attach(&target.media, &options, &report);
+		store = store_try(&target.media, &report);
 		if (!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD) {
 			crab_store_abandon(store);
 			continue;

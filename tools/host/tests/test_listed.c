@@ -326,11 +326,10 @@ static void list_put(const struct crab_commit_list *list)
 
 static bool attach_finds_damage(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	own = store->engine->own;
 	return report.verdict == CRAB_VERDICT_RO;
@@ -424,7 +423,6 @@ static void test_redo(void)
 /* Each allocation of attach fails in turn */
 static void test_memory(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 failed = 0;
 	bool last;
@@ -434,7 +432,7 @@ static void test_memory(void)
 	do {
 		crab_store_abandon(store);
 		crab_host_fail_alloc = failed++;
-		store = crab_store_attach(&media, &options, &report);
+		store = store_try(&media, &report);
 		last = crab_host_fail_alloc >= 0;
 		crab_host_fail_alloc = -1;
 		tap_check(IS_ERR(store) ? PTR_ERR(store) == -ENOMEM : !store->readonly,

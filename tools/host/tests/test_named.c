@@ -408,7 +408,7 @@ static int list_end(struct run *r, struct crab_snap *snap)
 /* A list may lack the name that is damaged */
 static void lists_end(struct run *r, int want)
 {
-	struct crab_snap *snap = crab_store_observe(r->store) < 0 ? NULL : crab_snap_open(r->store);
+	struct crab_snap *snap = store_snap(r->store);
 
 	tap_check(list_end(r, NULL) == want, "the end of a list");
 	tap_check(snap && list_end(r, snap) == want, "the end of a list of a snapshot");
@@ -418,11 +418,10 @@ static void lists_end(struct run *r, int want)
 /* Attaches a store that is damaged; the name "b" must be served. Is it read-only? */
 static bool attach_readonly(struct run *r)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	int err;
 
-	r->store = crab_store_attach(&r->media, &options, &report);
+	r->store = store_try(&r->media, &report);
 	tap_check(!IS_ERR(r->store), "attach: %s", report.reason);
 	tap_check(has_value(r, "b", 1, "two"), "the other name");
 	lists_end(r, report.verdict == CRAB_VERDICT_RO ? -EUCLEAN : 0);
@@ -494,7 +493,6 @@ static void list_ends(struct run *r, u64 word)
 /* Any word of the media with another value: no wrong value, no wrong absence, no read beyond memory */
 static void test_words(const char *engine, const char *layout)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 i, served = 0, n;
 	struct run r;
@@ -513,7 +511,7 @@ static void test_words(const char *engine, const char *layout)
 		while (!((u64 *)good)[word])
 			word = (word + 1) % (r.media.size / 8);
 		((u64 *)r.media.base)[word] ^= n % 2 ? 1ULL << rng_below(&r.seed, 64) : rng_mix(n);
-		r.store = crab_store_attach(&r.media, &options, &report);
+		r.store = store_try(&r.media, &report);
 		if (!IS_ERR(r.store)) {
 			served++;
 			for (i = 0; i < NAMES; i++)

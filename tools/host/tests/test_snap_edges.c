@@ -261,7 +261,7 @@ static void round_of(u32 dense, u32 unknown)
 	}
 	memset(snaps, 0, sizeof(snaps));
 	for (s = 0; s < SNAPS; s++) {
-		snaps[s].snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+		snaps[s].snap = store_snap(store);
 		memcpy(snaps[s].value, now, sizeof(now));
 		write_some(s + 1);
 	}
@@ -323,7 +323,7 @@ static void test_strange(u64 first, u64 second)
 	ops.scan = scan_strange;
 	strange[0].key = first;
 	strange[1].key = second;
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	store->engine->ops = &ops;
 	crab_cursor_init(&cursor, 2, 9);
 	n = crab_snap_read(store, snap, &cursor, records, 4);
@@ -349,7 +349,7 @@ static void test_ended(void)
 	own = store->engine->ops;
 	ops = *own;
 	ops.scan = array_scan;
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	tap_check(crab_snap_search(store, snap, NONE, &value) == -EINVAL &&
 		  crab_snap_seek(store, snap, NONE, CRAB_SEEK_LE, &record) == -EINVAL, "the reserved key");
 	crab_snap_end_all(store->gate, -ESTALE);
@@ -377,7 +377,7 @@ static u32 tables(void)
 
 static struct crab_snap *open_one(void)
 {
-	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	return store_snap(store);
 }
 
 /* The notes of a snapshot that is closed go to the next older one: at once, or if another one is opened */

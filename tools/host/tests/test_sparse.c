@@ -136,7 +136,7 @@ static void test_no_room(void)
 	int err;
 
 	begin(true);
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	err = put(1ULL << 40, LARGE);
 	tap_ok(!err && crab_snap_state(snap) == -ESTALE, "a put without room ends a snapshot: %d, %d",
 	       err, crab_snap_state(snap));
