@@ -14,6 +14,7 @@
 #include "media/persist.h"
 #include "model.h"
 #include "store/snap.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define SCAN_CAP	512
@@ -302,6 +303,22 @@ void store_check_good(struct crab_store *store)
 struct crab_snap *store_snap(struct crab_store *store)
 {
 	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+}
+
+void store_end(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_detach(store);
+	media_destroy(media);
+}
+
+void store_abandon(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_abandon(store);
+	media_destroy(media);
 }
 
 struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report)

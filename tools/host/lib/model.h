@@ -29,6 +29,10 @@ void store_check_good(struct crab_store *store);
 /* Opens a snapshot; NULL: no memory */
 struct crab_snap *store_snap(struct crab_store *store);
 
+/* Detaches a store, or abandons it, and frees its region */
+void store_end(struct crab_store *store);
+void store_abandon(struct crab_store *store);
+
 /* Attaches without options; an error is an ERR_PTR() */
 struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report);
 

@@ -164,6 +164,5 @@ void alloc_test_observers(void)
 	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");
 	tap_ok(crab_snap_search(store, snap, 1, &old.value) == -ESTALE, "observers, refused or ended");
 	crab_snap_close(snap);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }

@@ -67,8 +67,7 @@ static void test_arrival(const char *layout, const struct arrival *arrival)
 	tap_check(!crab_store_check(store, &report) && report.records == KEYS, "%llu records",
 		  report.records);
 	tap_ok(true, "%s, keys %s: leaves are full to %llu %%", layout, arrival->what, percent);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -318,8 +318,7 @@ static void test_homes(u32 leaf_bytes)
 	store = store_attach(&media);
 	home_compare(crab_tree_of(store->engine));
 	tap_ok(true, "homes: leaves of %u, hints before and after an attach", leaf_bytes);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /*
@@ -526,8 +525,7 @@ static void test_first(void)
 		tap_check(key < first.high ? err == -EUCLEAN : !err && value == key, "%u: %d", key, err);
 	}
 	tap_ok(lost == first.high, "first leaf: %u of %u keys are lost with its header", lost, keys);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -230,8 +230,7 @@ static void run_place(u32 place)
 	tap_check(tasks_run(&plan) == TASKS_DONE, "place %u: the tasks come to no end", place);
 	tap_check(!bad.faults, "place %u: memory that failed is accessed", place);
 	page_protect(PROT_READ | PROT_WRITE);
-	crab_store_detach(bad.store);
-	media_destroy(&bad.media);
+	store_end(bad.store);
 }
 
 static void run_scene(const struct scene *scene)

@@ -249,8 +249,7 @@ static void test_engine(const char *engine, bool named)
 	tap_check(transfers > STEPS / 8, "%llu transfers", transfers);
 	tap_ok(!faults, "%s, %s: %llu transfers, %llu refused, %u audits: %u faults", engine,
 	       named ? "names" : "blobs", transfers, stale, rounds, faults);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -79,12 +79,6 @@ static void run_format(struct run *r, const char *engine, const char *layout, u3
 	r->store = store_make(&r->media, &options);
 }
 
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
-}
-
 /* A condition that holds, or one that does not; returns the error that must come */
 static int put_condition(struct run *r, const struct known *k, struct crab_blob_write *put)
 {
@@ -252,7 +246,7 @@ static void test_model(const char *engine, const char *layout, u32 leaves)
 	tap_check(!r.full == (leaves == LEAVES), "%u times full", r.full);
 	tap_ok(true, "%s %s: %u steps with blobs in %u leaves agree with the model, %u times full",
 	       engine, layout, STEPS, leaves, r.full);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* The verbs on records are refused, and those on blobs in a store of records */
@@ -289,9 +283,8 @@ static void test_refused(void)
 		  crab_blob_get(r.store, &get) == -EINVAL, "the reserved key");
 	put = (struct crab_blob_write){ .key = 1, .data = value, .bytes = crab_blob_most(r.store, 0) + 1 };
 	tap_check(crab_blob_put(r.store, &put) == -EMSGSIZE, "a value that is too long");
-	crab_store_detach(plain);
-	media_destroy(&media);
-	run_end(&r);
+	store_end(plain);
+	store_end(r.store);
 	tap_ok(true, "verbs of the other kind of store, the reserved key, too long values");
 }
 
@@ -350,7 +343,7 @@ static void test_full(const char *engine, const char *layout)
 	check_finds_nothing(&r);
 	tap_ok(first > 500, "%s %s: %u blobs of 900 bytes fill 1 MiB; they can be erased, and fit again",
 	       engine, layout, first);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Every fourth blob remains; returns how many */
@@ -406,7 +399,7 @@ static void test_evacuation(const char *engine, const char *layout, bool urgent)
 		  lent, r.store->blobs->extents.lent);
 	tap_ok(true, "%s %s: %u of %u blobs remain, and their slabs return %s", engine, layout, left, blobs,
 	       urgent ? "as puts need them" : "in maintenance");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Each bit of a blob's words but those of the padding: the key reads as damaged, and no other one */
@@ -443,7 +436,7 @@ static void test_damage(void)
 	tap_check(!report.damage.count && !crab_store_is_readonly(r.store), "check: %s",
 		  report.damage.what);
 	tap_ok(true, "each of %llu bits of a blob, flipped, is the damage of one key", bit);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Changes the word of key 5 by the engine, and attaches: is it reported, and the store read-only? */
@@ -477,7 +470,7 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 	tap_check(!crab_blob_get(r.store, &get), "%s: the other key", what);
 	put.key = 9;
 	tap_check(crab_blob_put(r.store, &put) == -EROFS, "%s: put", what);
-	run_end(&r);
+	store_end(r.store);
 }
 
 static u64 change_twin(u64 word, u64 other)	{ return other; }
@@ -547,7 +540,7 @@ static void test_versions(void)
 		before = put.version;
 	}
 	tap_ok(true, "no version is used twice");
-	run_end(&r);
+	store_end(r.store);
 }
 
 int main(void)

@@ -79,12 +79,6 @@ static void run_format(struct run *r, const char *engine, const char *layout, bo
 	r->store = store_make(&r->media, &options);
 }
 
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
-}
-
 static void write_make(struct run *r, u32 i, struct crab_blob_write *write)
 {
 	*write = (struct crab_blob_write){ .key = key_of(i) };
@@ -298,7 +292,7 @@ static void test_random(const char *engine, const char *layout, bool names, u32 
 	tap_check(leaves == LEAVES ? !r.full : r.full > STEPS / 100, "%u times full", r.full);
 	tap_ok(r.refused > STEPS / 20, "%s %s, %s: %u steps, %u commits refused by a condition, %u times full",
 	       engine, layout, names ? "names" : "blobs", STEPS, r.refused, r.full);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* A snapshot has all of a commit or none, and a watch reports its changes */
@@ -342,7 +336,7 @@ static void test_observed(bool names)
 	crab_watch_close(watch);
 	crab_store_unobserve(r.store);
 	tap_ok(true, "%s: 60 commits, observed", names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Nothing of a commit with bad operands is done */
@@ -391,7 +385,7 @@ static void test_bad(bool names)
 	commit.ops[0].write.mode = CRAB_INSERT_CREATE;
 	refuse(&r, 0, 1, "a test in a read-only store");
 	tap_ok(true, "%s: bad operands are refused", names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Stores that are not of both, and the other commit of a store that is */
@@ -461,7 +455,7 @@ static void test_full(bool names)
 	restart(&r);
 	tap_ok(r.full && r.store->blobs->extents.lines < lines / 2, "%s: full, and then not",
 	       names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 static u64 fences(struct run *r)
@@ -499,7 +493,7 @@ static void test_counts(const char *engine, const char *layout)
 	tap_ok(one == alone + 2 && many <= one + 15 * (alone - 1),
 	       "%s %s: replacements, a put, a commit of 1 and of 16: %llu, %llu and %llu fences",
 	       engine, layout, alone, one, many);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Names as long as they may be, and such that begin alike; the struct is used again */
@@ -527,7 +521,7 @@ static void test_lengths(void)
 	commit.ops[1].write.name_bytes = 0;
 	tap_ok(crab_named_commit(r.store, &commit) == -EINVAL && commit.failed == 1,
 	       "names of a commit are as long as those of a put");
-	run_end(&r);
+	store_end(r.store);
 }
 
 int main(void)

@@ -39,12 +39,6 @@ static void begin(const char *engine, const char *layout, bool names)
 	store = store_make(&media, &options);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* Attaches a store that may be damaged; is it read-only? */
 static bool attach_readonly(void)
 {
@@ -147,7 +141,7 @@ static void test_numbers(void)
 	tap_check(lost == bits / 2, "%u sizes of slabs", lost);
 	store = store_attach(&media);
 	tap_ok(true, "names: each of %u bits of the numbers, flipped: no name is missing", bits);
-	end();
+	store_abandon(store);
 }
 
 /* Sizes with their right check: attach makes tables for none that FORMAT does not choose */
@@ -173,7 +167,7 @@ static void test_sizes(void)
 	crab_store_abandon(store);
 	tap_check(attach_readonly(), "three times the smallest size");
 	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
-	end();
+	store_abandon(store);
 }
 
 /* The size of slabs changes under the store, to another one that FORMAT could choose */
@@ -189,7 +183,7 @@ static void test_changed_size(void)
 	tap_check(!crab_store_check(store, &report), "check");
 	tap_ok(report.damage.count == 1 && report.damage.offset == SLAB_OFFSET,
 	       "CHECK notices another size of slabs: %s", report.damage.what);
-	end();
+	store_abandon(store);
 }
 
 /* The word of key 1 is made to name the extent of key 2 */
@@ -305,7 +299,7 @@ static void test_stray(const char *engine, const char *layout)
 	for (i = 0; i < ARRAY_SIZE(writes); i++) {
 		begin(engine, layout, false);
 		stray_write(writes[i].name, writes[i].write);
-		end();
+		store_abandon(store);
 	}
 	tap_ok(true, "%s %s: a write of a key whose word names the extent of another key", engine,
 	       layout);
@@ -341,7 +335,7 @@ static void test_unlisted(void)
 	tap_ok(questions >= 7, "a list asks %u times, at keys that it leaves out, whether it is to end",
 	       questions);
 	store->engine->stop.asked = NULL;
-	end();
+	store_abandon(store);
 }
 
 /* A key in the middle of a leaf becomes the reserved one, which no engine looks up */
@@ -367,7 +361,7 @@ static void test_reserved(void)
 	tap_check(!entry[0].err && entry[1].err == -EUCLEAN && !entry[2].err, "%d", entry[1].err);
 	tap_ok(!crab_store_check(store, &report) && report.damage.count,
 	       "a key becomes the reserved one: a list and CHECK do not look it up");
-	end();
+	store_abandon(store);
 }
 
 /* The word of key 1 is another one at each load: a list and a get of it end */
@@ -415,7 +409,7 @@ static void test_restless(const char *engine, const char *layout)
 	tap_ok(restless_left && restless_left < ENDLESS,
 	       "%s %s: the word of a blob is another one at each load: %u loads", engine, layout,
 	       ENDLESS - restless_left);
-	end();
+	store_abandon(store);
 }
 
 /* From the load of the size of slabs on, a leaf reads all ones */
@@ -504,7 +498,7 @@ static void test_blind(const char *engine, const char *layout)
 	tap_check(found > 1, "%u leaves are noticed", found);
 	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when blobs are marked",
 	       engine, layout, found, hidden);
-	end();
+	store_abandon(store);
 }
 
 /* A hidden leaf whose lines have a crc: the engine has verified it just before */
@@ -530,7 +524,7 @@ static void test_check(void)
 	tap_check(!report.damage.count, "%s", report.damage.what);
 	tap_check(hidden > 1 && found == hidden, "%u of %u leaves", found, hidden);
 	tap_ok(true, "clfb encoded: CHECK reports each of %u leaves that it cannot read", hidden);
-	end();
+	store_abandon(store);
 }
 
 int main(void)

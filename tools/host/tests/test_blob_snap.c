@@ -343,8 +343,7 @@ static void finish(struct world *w)
 	tap_check(!gate || (!gate->notes && !gate->owned), "notes are left");
 	tap_check(!w->store->blobs->erased.root, "erased names are left");
 	lines_are_right(w);
-	crab_store_detach(w->store);
-	media_destroy(&w->media);
+	store_end(w->store);
 }
 
 static void test_random(const char *const *engine, bool named, u32 leaves, u64 bytes, u32 rounds)

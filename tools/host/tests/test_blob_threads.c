@@ -251,8 +251,7 @@ static void test_engine(const char *engine, u32 number)
 	tap_check(snaps > ROUNDS / 8, "%llu snapshots held", snaps);
 	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys, %llu slabs emptied, %llu snapshots: %u faults",
 	       engine, THREADS, gets, keys, freed, snaps, faults);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void *any_run(void *arg)
@@ -289,8 +288,7 @@ static void test_first(void)
 	pthread_join(thread, NULL);
 	crab_store_unobserve(store);
 	tap_ok(first == 1, "the first observer of a store comes while calls ask for snapshots");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void name_do(int (*verb)(struct crab_store *store, struct crab_blob_write *write),
@@ -346,8 +344,7 @@ static void test_names(void)
 	__atomic_store_n(&running, 0, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(!faults && !crab_names_dram(store), "INFO while names come and go");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -31,12 +31,6 @@ static void begin(void)
 	end = 0;
 }
 
-static void finish(void)
-{
-	crab_store_detach(store);
-	media_destroy(&media);
-}
-
 static void run(u64 seed)
 {
 	struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
@@ -75,7 +69,7 @@ static bool rivals_succeed(u64 seed)
 	tasks_add(rival, (void *)0);
 	tasks_add(rival, (void *)1);
 	run(seed);
-	finish();
+	store_end(store);
 	return !errs[0] && !errs[1];
 }
 
@@ -129,7 +123,7 @@ static int insert_waits(u64 seed)
 	tasks_add(writer, NULL);
 	tasks_add(reader, NULL);
 	run(seed);
-	finish();
+	store_end(store);
 	return errs[0];
 }
 

@@ -435,8 +435,7 @@ static void test_stop(const struct content *content, u64 n)
 		tap_check(crab_store_seek(store, 4, CRAB_SEEK_GE, &record) == -EINTR, "seek");
 	}
 	patience = 0;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	tap_ok(stops > 10, "%s, %s: %u attaches stopped on the way, then one that is not",
 	       sorted ? "sorted" : "slotted", content->name, stops);
 }
@@ -466,8 +465,7 @@ static struct use memory_measure(const char *layout, u32 leaf_bytes, u64 pool, u
 	before = memory;
 	scan(store, false);
 	use.orders = memory - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return use;
 }
 

@@ -44,12 +44,6 @@ static void fill(const char *layout, u32 leaf_bytes, u32 n, u64 step)
 		tap_check(!put(i * step), "%u", i);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* The line of a node that counts, on the media */
 static union clfb_line *line_of(u64 number)
 {
@@ -119,7 +113,7 @@ static void test_lower(const char *layout, bool far)
 	expect_damage(clear(list.key[1]), "a reference out of the pool");
 	tap_ok(true, "clfb, %s: no node %s out of the pool becomes the root", layout,
 	       far ? "far" : "just");
-	end();
+	store_abandon(store);
 }
 
 /* A split has no node of a line whose crc is wrong */
@@ -135,7 +129,7 @@ static void test_crc(const char *layout)
 		err = put(key + i);
 	expect_damage(err, "its line has changed");
 	tap_ok(true, "clfb, %s: a split has no children of a line with a wrong crc", layout);
-	end();
+	store_abandon(store);
 }
 
 /* A root of five children; its keys do not ascend any more, and half of its children are not there */
@@ -191,7 +185,7 @@ static void test_order(const char *layout, u32 levels)
 	tap_check(bad >= 3 * list.count, "%u", bad);
 	tap_ok(true, "clfb, %s, %u levels: a walk ends that meets keys which do not ascend", layout,
 	       levels);
-	end();
+	store_abandon(store);
 }
 
 /* Before load @at of the first word of a line its node loses all children but @children */
@@ -240,7 +234,7 @@ static void test_splice(const char *layout)
 	expect_damage(err, "its line has changed");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: a node that has lost children since the descent is not split", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root is replaced by one that it had earlier, and that has one child less */
@@ -271,7 +265,7 @@ static void test_earlier(const char *layout)
 	expect_damage(err, "it has lost a child");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: the earlier line of a node has no child that came later", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root changes before an unlink: the last record of the third leaf */
@@ -291,7 +285,7 @@ static void test_cut(const char *layout)
 	expect_damage(err, "its line has changed");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: a node that has lost children since the descent loses no other", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The bit of slot 0 is lost before the third load of its word, with which a delete clears it */
@@ -319,7 +313,7 @@ static void test_mark(const char *layout)
 	losing_end(shadow);
 	err = store_search(store, 0);
 	tap_ok(err == -ENOENT, "clfb, %s: a delete sets no bit that was lost meanwhile: %d", layout, err);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root changes between the walk of an attach and its repair */
@@ -336,7 +330,7 @@ static void test_settle(const char *layout)
 	tap_check(strstr(report.reason, "key 0 have changed"), "%s", report.reason);
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: repair cleans nothing that a changed line names", layout);
-	end();
+	store_abandon(store);
 }
 
 static int del_all(u64 first, u64 end)
@@ -375,15 +369,15 @@ static void test_stale(const char *layout)
 	expect_damage(del_all(RECORDS * 2 - 1, RECORDS * 2), "have changed");
 	tap_check(pool_counts(&tree->pool), "leaves");
 	tap_ok(true, "clfb, %s: a leaf that an earlier line names is not freed twice", layout);
-	end();
+	store_abandon(store);
 	stale(layout);
 	expect_damage(put(RECORDS * 1000), "have changed");
 	tap_ok(true, "clfb, %s: no record goes to a free leaf that an earlier line names", layout);
-	end();
+	store_abandon(store);
 	stale(layout);
 	expect_damage(del_all(RECORDS * 2, RECORDS * 3), "not in the tree");
 	tap_ok(true, "clfb, %s: an unlink keeps no child that is not in the tree", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The same of the root above nodes: the first one was freed with its last leaf */
@@ -401,7 +395,7 @@ static void test_stale_node(const char *layout)
 	expect_damage(store_delete(store, list.key[1] - WIDE), "have changed");
 	tap_check(pool_counts(&tree->nodes) && pool_counts(&tree->pool), "pools");
 	tap_ok(true, "clfb, %s: a node that is not in the tree is not freed twice", layout);
-	end();
+	store_abandon(store);
 }
 
 /* A leaf gets a key that is not of its range, and then one record more than it holds */
@@ -425,7 +419,7 @@ static void test_split(const char *layout)
 	leaf->slot[5].key = was;
 	store_check_good(store);
 	tap_ok(true, "clfb, %s: a split moves no key out of its range, and loses no leaf", layout);
-	end();
+	store_abandon(store);
 }
 
 /* Without its first record the line would need 72 bytes: its last key is not the highest */
@@ -444,7 +438,7 @@ static void test_encoded(void)
 	crab_clfb_line_put(line + CRAB_LINE - 2, 5, 2);
 	expect_damage(store_delete(store, 1000), "its line has changed");
 	tap_ok(true, "clfb, encoded: no write of records that do not ascend");
-	end();
+	store_abandon(store);
 }
 
 int main(void)

@@ -312,8 +312,7 @@ static void test_bad(void)
 	run_end(&r);
 	plain = store_format_attach(&media, "crab", "slotted", 512);
 	tap_check(crab_store_commit(plain, &commit) == -EOPNOTSUPP, "a store without commits");
-	crab_store_detach(plain);
-	media_destroy(&media);
+	store_end(plain);
 	tap_ok(true, "bad operands are refused");
 }
 

@@ -39,8 +39,7 @@ static void end(void)
 {
 	if (store->blobs)
 		store->blobs->raw = raw;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static int put(u64 key, u32 bytes)

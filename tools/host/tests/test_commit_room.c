@@ -36,8 +36,7 @@ static struct crab_store *make(struct crab_media *media, const char *engine, con
 
 static void unmake(struct crab_store *store, struct crab_media *media)
 {
-	crab_store_detach(store);
-	media_destroy(media);
+	store_end(store);
 }
 
 static void add(u64 key, u64 value)

@@ -148,8 +148,7 @@ static u64 repair_cost(u64 n, bool full)
 	tap_check(check.records == leaves, "%llu records", check.records);
 	for (i = 0; i < leaves; i += leaves / 16)
 		tap_check(!crab_store_search(store, i * STEP, &value) && value == i, "%llu", i);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -200,8 +199,7 @@ static u64 end(u64 before)
 {
 	u64 cost = blocks - before;
 
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -303,8 +301,7 @@ static u64 search_cost(u64 leaves, u64 at_least)
 	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_LE, &record), "seek down");
 	tap_check(record.value == keys / 16 - 1, "seek down: %llu", record.value);
 	before = blocks - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return before;
 }
 
@@ -336,8 +333,7 @@ static u64 deleted_cost(u64 n)
 	tap_check(!crab_store_seek(store, 0, CRAB_SEEK_GE, &record) && record.value == n, "up");
 	tap_check(crab_store_seek(store, n * STEP - 1, CRAB_SEEK_LE, &record) == -ENOENT, "down");
 	before = blocks - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return before;
 }
 
@@ -402,8 +398,7 @@ static u64 follow_cost(u64 n, enum order order)
 	tap_check(tree->nb.leaves == 2 * n + EA_QUARTERS - 1, "%llu leaves", tree->nb.leaves);
 	tap_check(turn_longest <= TURN_BLOCKS && blocks - turn_begin <= TURN_BLOCKS,
 		  "%llu blocks without a chance to reschedule", max(turn_longest, blocks - turn_begin));
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 

@@ -45,8 +45,7 @@ static void begin(void)
 static void end(void)
 {
 	store->engine->ops = own;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_ranges(bool back)

@@ -37,12 +37,6 @@ static void begin(enum kind kind, bool commits)
 	store = store_attach(&media);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* Attaches again; whether the store is damaged, and can only be read */
 static bool attach_finds_damage(void)
 {
@@ -65,7 +59,7 @@ static void test_births(void)
 		tap_check(attach_finds_damage() == (births > CRAB_LINK_MASK / 2), "%llu", births);
 	}
 	tap_ok(true, "more births than a store can have had are damage");
-	end();
+	store_abandon(store);
 }
 
 /* Another blob could overwrite the value */
@@ -90,7 +84,7 @@ static void test_free_extent(void)
 	crab_store_check(store, &report);
 	tap_check(strstr(report.damage.what, "is free"), "%s", report.damage.what);
 	tap_ok(true, "CHECK reports the extent of a value that is free");
-	end();
+	store_abandon(store);
 }
 
 static int insert(u64 key, u64 value)
@@ -116,7 +110,7 @@ static void test_least_memory(void)
 	tap_check(crab_snap_search(store, snap, 1, &value) == -ESTALE, "a second key fits");
 	crab_snap_close(snap);
 	tap_ok(true, "a snapshot keeps one key in any memory");
-	end();
+	store_abandon(store);
 }
 
 /* The operand is wrong in any store: it is no matter of this one */
@@ -135,7 +129,7 @@ static void test_two_reasons(void)
 	tap_check(ops[1].status == -EROFS, "a delete: %d", ops[1].status);
 	tap_check(ops[2].status == -EINVAL, "a delete that was refused: %d", ops[2].status);
 	tap_ok(true, "a batch in a store that is read-only names wrong operands first");
-	end();
+	store_abandon(store);
 }
 
 /* The list is full, and memory after all of its ranges fails */
@@ -181,7 +175,7 @@ static void test_link_after(void)
 	       CRAB_LINE);
 	tap_check(!crab_head_load(&media, crab_leaf_offset(&geo, 5), geo.store_id, &head), "a copy");
 	tap_ok(true, "no link to the leaf after the last one, to a copy, or to a leaf twice is followed");
-	end();
+	store_abandon(store);
 }
 
 /* Lengths at the limit of the store */
@@ -204,7 +198,7 @@ static void test_longest_commit(void)
 	err = crab_blob_commit(store, &commit);
 	tap_check(err == -EMSGSIZE && !commit.failed, "one byte more: %d", err);
 	tap_ok(true, "a commit has values as long as a put has them");
-	end();
+	store_abandon(store);
 }
 
 /* A power cut left the list of as many writes as a commit can have */
@@ -226,7 +220,7 @@ static void test_longest_list(void)
 	for (i = 0; i < list.n; i++)
 		tap_check(!crab_store_search(store, 1000 + i, &value) && value == i, "key %u", i);
 	tap_ok(true, "attach does all %u writes of the longest list", list.n);
-	end();
+	store_abandon(store);
 }
 
 /* Operations of the engine that others replace */
@@ -277,7 +271,7 @@ static void test_lost_race(void)
 	ops.scan = scan_and_lose;
 	tap_check(!delete_run(&cursor, 100, &deleted) && deleted == 1, "%llu deleted", deleted);
 	tap_ok(true, "DELETE_RANGE goes on after a record that another task has deleted");
-	end();
+	store_abandon(store);
 }
 
 static void batch_but_last(struct crab_engine *engine, struct crab_flow *flow,
@@ -296,7 +290,7 @@ static void test_last_fails(void)
 	ops.batch = batch_but_last;
 	tap_ok(delete_run(&cursor, 2, &deleted) == -ENOMEM && deleted == 1 && !cursor.done &&
 	       cursor.next == 2, "DELETE_RANGE stays at a record that it could not delete");
-	end();
+	store_abandon(store);
 }
 
 /* A quarantined range from key 40 to 99 */
@@ -343,7 +337,7 @@ static void test_listed_in_range(void)
 	crab_commits_turn(store->commits);
 	store->engine->own = own;
 	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
-	end();
+	store_abandon(store);
 }
 
 /* Only the first leaf of the run is free to be lent */
@@ -393,7 +387,7 @@ static void test_whole_prefix(void)
 	tap_check(n == 2 && changes[0].name_bytes == 3 && changes[1].name_bytes == 4, "%d", n);
 	crab_watch_close(watch);
 	tap_ok(true, "a watch reports the name that is its prefix");
-	end();
+	store_abandon(store);
 }
 
 /* Their keys are neighbours, and so are those that the table of names has after the next attach */
@@ -429,7 +423,7 @@ static void test_twins_in_commit(void)
 	};
 	tap_check(!crab_named_commit(store, &commit) && !commit.ops[0].write.existed, "no name");
 	tap_ok(true, "new names of one commit that have the same crc get different keys");
-	end();
+	store_abandon(store);
 }
 
 static void test_least_region(void)
@@ -467,7 +461,7 @@ static void test_erased_dram(void)
 	tap_check(erased.stats.dram_bytes == before.stats.dram_bytes, "before the end of the snapshot");
 	tap_check(after.stats.dram_bytes < before.stats.dram_bytes, "after it");
 	tap_ok(true, "INFO counts the memory of erased names that a snapshot needs");
-	end();
+	store_abandon(store);
 }
 
 /* A store that only reads breaks no promise if the caches lose stores */
@@ -494,8 +488,7 @@ static void test_read_anywhere(void)
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
 	tap_ok(true, "a layout that needs persistent caches can be read without them");
 	if (!IS_ERR(store))
-		crab_store_abandon(store);
-	media_destroy(&media);
+		store_abandon(store);
 }
 
 /* Bytes above 0x7f are those of UTF-8 */
@@ -544,7 +537,7 @@ static void test_maintained(void)
 	tap_check(!memcmp(before, media.base, sizeof(before)), "the media changed");
 	tap_check(!rounds, "%u rounds", rounds);
 	tap_ok(true, "no maintenance writes to a store that is read-only");
-	end();
+	store_abandon(store);
 }
 
 /* Planted damage is reported in the log */

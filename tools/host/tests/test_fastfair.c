@@ -71,8 +71,7 @@ static struct crab_store *fresh(struct crab_media *media, u32 blocks, u32 record
 static void end(struct crab_media *media, struct crab_store *store)
 {
 	crab_shadow_destroy(changing.shadow);
-	crab_store_detach(store);
-	media_destroy(media);
+	store_end(store);
 }
 
 /* Leaf @i of the chain, with one record */
@@ -122,8 +121,7 @@ static void test_chain(void)
 	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(got == ARRAY_SIZE(record) && record[0].key == (CHAIN - 10) * 10,
 	       "a scan that begins beyond many leaves without entries ends: %d records", got);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static u32 looks;		/* of repair, before its caller is dead */
@@ -178,8 +176,7 @@ static void test_repair(u32 blocks, bool all)
 		lost += crab_store_search(store, i * 10, &value) || value != i;
 	tap_ok(!lost && attaches > (all ? 2 * CHAIN : CHAIN), "repair with %u blocks, in %u attaches: %u records are lost",
 	       blocks, attaches, lost);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The middle key of a full leaf rises after the place of a key above it was found */
@@ -380,14 +377,12 @@ static void test_overlap(void)
 	store = overlapped(&media, &key);
 	err = crab_store_seek(store, key, CRAB_SEEK_GE, record);
 	tap_ok(err == -EUCLEAN, "a seek ends in a leaf whose range ends below its keys: %d", err);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	store = overlapped(&media, &key);
 	crab_cursor_init(&cursor, key, CRAB_KEY_EMPTY - 1);
 	err = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(err == -EUCLEAN, "a scan ends in a leaf whose range ends below its keys: %d", err);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Inserts, or deletes, each tenth key below @end from @key on; returns the first error */
@@ -445,8 +440,7 @@ static void test_stale_link(void)
 	err = change_keys(store, 0, leaf[1].low, false) ?: change_keys(store, 5, 5 + 80, false);
 	stale_expect(store, err);
 	tap_ok(true, "a leaf that an earlier link names is not removed twice");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The same of the head and a root that has shrunk */
@@ -461,8 +455,7 @@ static void test_stale_head(void)
 	crab_list_head(&media)->next = was;
 	stale_expect(store, change_keys(store, 0, 10, true));
 	tap_ok(true, "a root that an earlier head names is not entered");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 #define FAR_LEAVES	100U	/* more than a search passes where each leaf has its entry */
@@ -480,8 +473,7 @@ static void test_far(void)
 	ff_slot(ff, root.number, 0)->key = cpu_to_le64(CRAB_KEY_EMPTY);
 	stale_expect(store, store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4));
 	tap_ok(true, "a search does not follow the list of leaves from a root without entries");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The head reads as it did when the first leaf was the root */
@@ -497,8 +489,7 @@ static void test_low_head(void)
 	err = change_keys(store, 5, 100, true) ?: change_keys(store, 7, 100, true);
 	stale_expect(store, err);
 	tap_ok(true, "no leaf that an earlier head names becomes the root again");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The link of the last leaf, to whose right no entry is, reads 0 */
@@ -513,8 +504,7 @@ static void test_last_link(u32 records)
 	ff_media(ff, find.node.number)->head.next = 0;
 	stale_expect(store, change_keys(store, records * 10, records * 10 + 10, true));
 	tap_ok(true, "a link of 0 does not end the list of %u levels", ff->levels);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -102,8 +102,7 @@ static void full_end(struct full *f)
 	tap_check(!crab_store_check(f->store, &report) && !report.damage.count, "%s",
 		  report.damage.what);
 	tap_check(report.records == f->n, "%llu records, not %llu", report.records, f->n);
-	crab_store_detach(f->store);
-	media_destroy(&f->media);
+	store_end(f->store);
 	free(f->keys);
 }
 

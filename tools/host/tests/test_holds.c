@@ -90,8 +90,7 @@ static u64 spare_hold(u64 n)
 	crab_snap_close(last);
 	watched = NULL;
 	tap_check(!store->gate->notes, "notes are left");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return longest;
 }
 
@@ -157,8 +156,7 @@ static u64 list_cost(u64 n)
 	cost = blocks - cost;
 	tap_check(listed == n, "%llu names, not %llu", listed, n);
 	crab_snap_close(snap);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 

@@ -78,8 +78,7 @@ static void kept_end(struct crab_media *media)
 		crab_snap_close(kept.snap);
 	}
 	kept.snap = NULL;
-	crab_store_detach(kept.store);
-	media_destroy(media);
+	store_end(kept.store);
 }
 
 static void commit_task(void *arg)

@@ -66,8 +66,7 @@ static void last_run(const struct tasks_plan *plan)
 
 static void last_end(struct crab_media *media)
 {
-	crab_store_detach(last.store);
-	media_destroy(media);
+	store_end(last.store);
 }
 
 static void insert(void *arg)
@@ -180,8 +179,7 @@ static void run_losers(void)
 		losers += count_leaves(last.store, "in the end", place);
 		cut = store_attach(&last.then);
 		count_leaves(cut, "after a cut", place);
-		crab_store_detach(cut);
-		media_destroy(&last.then);
+		store_end(cut);
 		last_end(&media);
 	} while (tasks_parked());
 	tap_ok(losers && losers < place,

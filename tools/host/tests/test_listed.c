@@ -47,8 +47,7 @@ static void begin(const char *engine)
 static void end(void)
 {
 	store->engine->own = own;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A record of the array or of the list, in the order of the scan; KEYS: none. -EUCLEAN: unknown */

@@ -94,8 +94,7 @@ static void end(const struct verb *verb)
 	tap_check(crab_blob_get(store, &get) == -ENOENT, "the key is there");
 	tap_check(!crab_blob_erase(store, &erase) && !verb->put(keys), "%s in place of another",
 		  verb->name);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_waits(const char *const *engine, const struct verb *verb)

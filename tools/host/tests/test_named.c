@@ -90,12 +90,6 @@ static void run_format(struct run *r, const char *engine, const char *layout)
 	r->store = store_make(&r->media, &options);
 }
 
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
-}
-
 /* A condition that holds, or one that does not; returns the error that must come */
 static int put_condition(struct run *r, const struct known *k, struct crab_blob_write *put)
 {
@@ -266,7 +260,7 @@ static void test_model(const char *engine, const char *layout)
 		if (!same_as_before(&r, i) && r.name[i].there)
 			step_erase(&r, &r.name[i]);
 	tap_ok(true, "%s %s: %u steps with names agree with the model", engine, layout, STEPS);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Names that have the same crc, found by trying */
@@ -345,7 +339,7 @@ static void test_same_crc(void)
 	tap_check(has_value(&r, a, 7, "three") && has_value(&r, b, 7, "two"), "both again");
 	check_finds_nothing(&r);
 	tap_ok(true, "two names that have the same crc: %s and %s", a, b);
-	run_end(&r);
+	store_end(r.store);
 }
 
 static void test_limits(void)
@@ -374,9 +368,8 @@ static void test_limits(void)
 	tap_check(crab_named_put(plain, &put) == -EOPNOTSUPP && crab_named_erase(plain, &put) == -EOPNOTSUPP &&
 		  crab_named_get(plain, name, 1, &get) == -EOPNOTSUPP &&
 		  crab_named_next(plain, &cursor, &entry) == -EOPNOTSUPP, "names in a plain store");
-	crab_store_detach(plain);
-	media_destroy(&media);
-	run_end(&r);
+	store_end(plain);
+	store_end(r.store);
 	tap_ok(true, "lengths of names and values; another kind of store");
 }
 
@@ -463,7 +456,7 @@ static void test_damage(void)
 	tap_check(crab_named_get(r.store, "d", 1, &get) == -ENOENT, "another name");
 	tap_check(late == 4 + 8 + 32, "attach does not find %u", late);
 	tap_ok(true, "each of %u bits of a header and a name, flipped, is damage of that name", bits);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Is a name served as it was put, or reported as damaged? */
@@ -526,7 +519,7 @@ static void test_words(const char *engine, const char *layout)
 	       WORDS, served);
 	r.store = store_attach(&r.media);
 	free(good);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Two blobs with one name; a blob without a name; names without blobs */
@@ -545,7 +538,7 @@ static void test_forged(void)
 		  report.damage.what);
 	crab_store_detach(r.store);
 	attach_damaged(&r, "two blobs of a name");
-	run_end(&r);
+	store_end(r.store);
 
 	run_format(&r, "crab", "");
 	put_text(&r, "b", 1, "two");
@@ -553,7 +546,7 @@ static void test_forged(void)
 	tap_check(!crab_blob_put(r.store, &put), "a blob without a name");
 	crab_store_detach(r.store);
 	attach_damaged(&r, "a blob without a name");
-	run_end(&r);
+	store_end(r.store);
 	tap_ok(true, "two blobs of one name, and a blob without a name, are damage");
 }
 

@@ -98,8 +98,7 @@ static void kept_media(int err, const char *name)
 	store = store_attach(&media);
 	expect_all("the next attach");
 	store_check_good(store);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	tap_ok(true, "%s", name);
 }
 
@@ -342,8 +341,7 @@ static void test_eadr_freed(u32 fingerprint, bool scan)
 	tap_ok(got == -EUCLEAN && crab_store_is_readonly(store),
 	       "nbtree eadr: a %s notices a free slot, fingerprint %u", scan ? "scan" : "seek",
 	       fingerprint);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A free slot below one in use, as a power cut leaves it, is no damage */
@@ -357,8 +355,7 @@ static void test_eadr_hole(void)
 	store_check_good(store);
 	tap_ok(read_all(true) == 1 && read_all(false) == 1 && !put(1, 77) && read_all(true) == 2,
 	       "nbtree eadr: a hole is no damage");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

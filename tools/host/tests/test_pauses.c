@@ -105,8 +105,7 @@ static bool run_store(u64 seed)
 		run.held = NULL;
 	}
 	ok = ok && check();
-	crab_store_detach(run.store);
-	media_destroy(&media);
+	store_end(run.store);
 	return ok;
 }
 

@@ -315,8 +315,7 @@ static bool rivals_both_fail(u64 seed)
 	tasks_add(rival, (void *)0);
 	tasks_add(rival, (void *)1);
 	tap_check(tasks_run(&plan) == TASKS_DONE, "seed %llu: the tasks come to no end", seed);
-	crab_store_detach(rivals.store);
-	media_destroy(&media);
+	store_end(rivals.store);
 	return rivals.err[0] && rivals.err[1];
 }
 
@@ -447,8 +446,7 @@ static void late_run(u64 seed, void (*third)(void *arg))
 	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
 	late.running = false;
 	tap_check(late.there[0] && late.there[1], "a task has not come to its place");
-	crab_store_detach(late.store);
-	media_destroy(&media);
+	store_end(late.store);
 	late = (struct late) { };
 }
 

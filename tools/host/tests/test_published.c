@@ -165,8 +165,7 @@ static int layout_act(void *tree, const struct act *act, u64 *value)
 
 static void layout_end(void *tree)
 {
-	crab_store_detach(tree);
-	media_destroy(&media);
+	store_end(tree);
 }
 
 static const struct form forms[] = {

@@ -125,12 +125,6 @@ static void make(enum kind kind)
 	store = store_make(&media, &options);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* A value of the snapshot, 0 if there is none; @unknown: out */
 static u64 had(u32 s, u32 at, bool *unknown)
 {
@@ -295,7 +289,7 @@ static void test_reads(void)
 	tap_ok(true, "all reads of %u snapshots, at both ends of the keys and next to lost ranges",
 	       ROUNDS * SNAPS);
 	store->engine->ops = store->engine->own = own;
-	end();
+	store_abandon(store);
 }
 
 static struct crab_record strange[2];
@@ -331,7 +325,7 @@ static void test_strange(u64 first, u64 second)
 	tap_ok(n == -EUCLEAN, "a scan from 2 to 9 of the engine has the keys %llu and %llu: %d", first, second,
 	       n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* Its error, and not that of a range that is lost; and no snapshot has the reserved key */
@@ -362,7 +356,7 @@ static void test_ended(void)
 	store->engine->ops = own;
 	tap_ok(n == -ESTALE, "a snapshot that has ended returns its error: %d", n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 static u32 tables(void)
@@ -406,7 +400,7 @@ static void test_tables(void)
 	crab_snap_close(c);
 	tap_ok(!tables() && !store->gate->notes, "tables of closed snapshots: %llu notes",
 	       store->gate->notes);
-	end();
+	store_abandon(store);
 }
 
 static u32 kicks;
@@ -438,7 +432,7 @@ static void test_extents(void)
 	store->options.kick = kick;
 	crab_snap_close(b);
 	tap_ok(kicks == 1, "values may move when the last snapshot is closed: %u kicks", kicks);
-	end();
+	store_abandon(store);
 }
 
 static char longest[CRAB_NAME_MAX];
@@ -489,7 +483,7 @@ static void test_names(void)
 	err = snap_get(snap, "x", 1);
 	tap_ok(err == -EUCLEAN, "a damaged value of a snapshot is not a missing name: %d", err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* More values than a list reads at once; and a list of names that are not all known */
@@ -512,7 +506,7 @@ static void test_lists(void)
 		sum += n;
 	tap_check(!n && sum == 80, "%d values, then %d", sum, n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 	make(NAMES);
 	tap_check(!put_name("x", 1), "put");
 	snap = open_one();
@@ -522,7 +516,7 @@ static void test_lists(void)
 	err = crab_snap_named_next(store, snap, &names, &entry);
 	tap_ok(n == 1 && err == -EUCLEAN, "lists of a snapshot: %d, then %d", n, err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* The same crc, and far from each other: the name was erased under two keys */
@@ -547,7 +541,7 @@ static void test_far_keys(void)
 	err = snap_get(snap, name[0], SAME_CRC_BYTES);
 	tap_ok(!err, "a snapshot has a name that was erased under several keys: %d", err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 int main(void)

@@ -47,12 +47,6 @@ static void begin(const struct subject *s)
 	crab_store_detach(store);
 }
 
-static void end(void)
-{
-	crab_store_detach(store);
-	media_destroy(&media);
-}
-
 /* Reads all records, in calls that are each stopped after some leaves; returns their number */
 static u32 scan(bool back)
 {
@@ -104,7 +98,7 @@ static void test_scan(const struct subject *s)
 	down = scan(true);
 	tap_ok(true, "%s %s: a scan that is stopped again and again has all records: %u calls, down %u",
 	       s->engine, s->layout, up, down);
-	end();
+	store_end(store);
 }
 
 /* From some place on, where attach looks for it, the caller is dead */
@@ -162,7 +156,7 @@ static void test_attach(const struct subject *s)
 	tap_ok(clean && unclean >= clean && damaged,
 	       "%s %s: attach ends wherever its caller dies: %u places, unclean %u, damaged %u",
 	       s->engine, s->layout, clean, unclean, damaged);
-	end();
+	store_end(store);
 }
 
 /* No leaf but the first and the last has a record */
@@ -195,7 +189,7 @@ static void test_empty(void)
 	n = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(n == ARRAY_SIZE(record) && record[1].key < KEYS,
 	       "clfb: a scan over leaves without records is stopped, then finds %d", n);
-	end();
+	store_end(store);
 }
 
 int main(void)

@@ -109,8 +109,7 @@ static void test_lockless(const char *layout)
 	mutex_unlock(&tree->smo_lock);
 	tap_ok(n == 4000 && !got, "%s: search, seek and a scan of %llu leaves take no lock", layout,
 	       tree->leaves);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Puts keys from @key on until the store is full; the first that does not fit */
@@ -205,8 +204,7 @@ static void test_growth(const struct crab_engine_ops *ops, const struct crab_lay
 		holds(store, ops->name, n);
 	}
 	tap_ok(true, "%s/%s: grows with its region", ops->name, layout->name);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Writes to a nearly full pool; returns the highest number of lines of one write */
@@ -317,8 +315,7 @@ static void test_counts(void)
 			crab_count(store->engine, deletes, 1);
 			tap_check(!store_info(store).stats.records, "%s/%s: %llu records",
 				  (*ops)->name, layout->name, store_info(store).stats.records);
-			crab_store_detach(store);
-			media_destroy(&media);
+			store_end(store);
 		}
 	}
 	tap_ok(true, "a delete that is counted before its insert: no record");
@@ -359,8 +356,7 @@ static void test_dead(const char *layout)
 		  full.stats.dram_bytes - before.stats.dram_bytes, "%llu bytes, then %llu, then %llu",
 		  before.stats.dram_bytes, full.stats.dram_bytes, after.stats.dram_bytes);
 	tap_ok(true, "%s: deletes free the memory of leaves", layout);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* A table of shortcuts that had readers until the last split is freed without another one */
@@ -386,8 +382,7 @@ static void test_shortcuts_before(void)
 		;
 	tap_ok(!index->before && index->table_bytes < bytes,
 	       "crab: maintenance frees a table of shortcuts whose readers have ended");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Maintenance completes a table of shortcuts that a split has made, without another split */
@@ -413,8 +408,7 @@ static void test_shortcuts(void)
 		tables++;
 	}
 	tap_ok(tables > 1, "crab: maintenance completes a table of shortcuts, %u times", tables);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* A store whose memory failed is not finished, and FINISH has an effect once */
@@ -440,8 +434,7 @@ static void test_finish(bool fails)
 	tap_ok(fails ? err == -EROFS && again == -EROFS && crab_store_is_unfinished(store) :
 		       !err && again == -ENODATA && !crab_store_is_unfinished(store),
 	       "FINISH%s: %d, then %d", fails ? " of a store that is read-only" : "", err, again);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* INFO reports each option that a store has, with the value in use; returns whether it has any */
@@ -460,8 +453,7 @@ static bool reports(const struct crab_engine_ops *ops, const struct crab_layout 
 		snprintf(text, sizeof(text), "%s=%s", option->name, value);
 		tap_check(strstr(info.options, text), "%s is not in \"%s\"", text, info.options);
 	}
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return *info.options;
 }
 

@@ -115,8 +115,7 @@ static void test_stuck(u32 done)
 	store = store_attach(&media);
 	expect_all(store, "after");
 	tap_ok(!crab_store_is_readonly(store), "%u writes done: readers see all, attach does the rest", done);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -86,9 +86,8 @@ static void test_sweep(void)
 	crab_store_detach(store);
 	store = store_attach(&cut);
 	sweep("a power cut came before their leaves were unlinked");
-	crab_store_detach(store);
+	store_end(store);
 	media_destroy(&media);
-	media_destroy(&cut);
 }
 
 int main(void)

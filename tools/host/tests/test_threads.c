@@ -318,8 +318,7 @@ static void run_attach(void)
 	crab_store_info(store, &info);
 	tap_ok(info.stats.records == ATTACH_KEYS, "attach with 4 CPUs: %llu leaves, %llu records",
 	       info.super.leaves, info.stats.records);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static bool damaging;
@@ -349,8 +348,7 @@ static void run_damage(void)
 	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(crab_store_is_readonly(store), "a store turns read-only while more damage is found");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void *commits_run(void *arg)
@@ -388,8 +386,7 @@ static void run_commits(void)
 	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(info.stats.records <= 1, "INFO of a read-only store while a commit ends");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(int argc, char **argv)

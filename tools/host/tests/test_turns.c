@@ -132,8 +132,7 @@ static void test_turns(const struct subject *s, u64 stride)
 	       "%s, %u, keys %s: CHECK reads %u of %llu leaves at a time, %u slots in %llu blocks; a leaf in %llu",
 	       s->layout, s->leaf_bytes, stride == 1 ? "in order" : "scattered", leaves_most, report.leaves, leaves_most * slots,
 	       turn_longest, leaf_longest);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* CHECK goes on at its key, where no node is the one that it was: the pool is soon used again */
@@ -155,8 +154,7 @@ static void test_renewed(const struct subject *s)
 	tap_ok(!err && !report.damage.count && !between,
 	       "%s, %u: CHECK of a store that is emptied and filled meanwhile: %d, %s", s->layout,
 	       s->leaf_bytes, err, report.damage.what);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

@@ -164,8 +164,7 @@ static void test_lost(void)
 		  "the ring works again");
 	tap_ok(true, "a full ring: one change that stands for those that were dropped");
 	crab_watch_close(watch);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_end(void)
@@ -260,8 +259,7 @@ static void test_dropped(void)
 		  changes[0].value == 2, "%llu dropped", changes[0].value);
 	tap_ok(!crab_watch_peek(watch), "dropped changes wait when the ring is empty");
 	crab_watch_close(watch);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
