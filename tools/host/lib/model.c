@@ -333,10 +333,8 @@ struct crab_store *store_attach(struct crab_media *media)
 	struct crab_attach_report report;
 	struct crab_store *store = store_try(media, &report);
 
-	if (IS_ERR(store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(store))
+		tap_bail("attach: %ld %s", PTR_ERR(store), report.reason);
 	if (report.verdict != CRAB_VERDICT_GOOD || report.reason[0])
 		tap_fail("attach: verdict %d, %s", report.verdict, report.reason);
 	return store;
@@ -354,10 +352,8 @@ struct crab_store *store_make(struct crab_media *media, const struct crab_format
 	char reason[CRAB_REASON_LEN];
 	int err = crab_store_format(media, options, reason);
 
-	if (err) {
-		printf("Bail out! format: %d %s\n", err, reason);
-		exit(2);
-	}
+	if (err)
+		tap_bail("format: %d %s", err, reason);
 	return store_attach(media);
 }
 

@@ -88,10 +88,8 @@ void subject_format(const struct subject *subject, struct crab_media *media)
 	char reason[CRAB_REASON_LEN];
 	int err = crab_store_format(media, &options, reason);
 
-	if (err) {
-		printf("Bail out! format: %d %s\n", err, reason);
-		exit(2);
-	}
+	if (err)
+		tap_bail("format: %d %s", err, reason);
 }
 
 /* The keeper calls maintain all the time; the callback only makes writers check the pool */

@@ -280,10 +280,8 @@ static void run_attach(struct run *run, bool readonly)
 		tap_check(run->store == ERR_PTR(-ENOMEM), "%ld", PTR_ERR(run->store));
 		attach_refused(run, &report);
 	}
-	if (IS_ERR(run->store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(run->store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run->store))
+		tap_bail("attach: %ld %s", PTR_ERR(run->store), report.reason);
 }
 
 static void run_end(struct run *run, bool clean)

@@ -133,9 +133,8 @@ static void test_lone(void)
 		found += !crab_store_search(store, i, &value) && value == i;
 	tap_check(found == LONE_KEYS, "%u of %u keys", found, LONE_KEYS);
 	tap_check(!store_put(store, i, i), "insert");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "attach: one superblock that is \"clean\" does not hide a cut");
-	media_destroy(&media);
 }
 
 /* Attach divides a large pool among CPUs: the result does not depend on their number */

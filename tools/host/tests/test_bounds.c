@@ -309,10 +309,8 @@ static struct crab_store *attach(bool readonly, const struct content *content)
 
 	kills = 0;
 	store = crab_store_attach(&media, &options, &report);
-	if (IS_ERR(store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(store))
+		tap_bail("attach: %ld %s", PTR_ERR(store), report.reason);
 	tap_check(!kills, "%u allocations may wake the OOM killer", kills);
 	tap_check(content->damaged == !!store->engine->damage.count, "damage: %s", report.reason);
 	return store;
@@ -370,9 +368,8 @@ static void works_measure(const struct content *content, u64 n, u64 *took)
 	work(WRITABLE, store = attach(false, content));
 	if (!content->damaged)
 		verify(store, content);
-	crab_store_detach(store);
+	store_end(store);
 	tap_check(memory == before, "%lld bytes are left", (long long)(memory - before));
-	media_destroy(&media);
 }
 
 static void test_work(const struct content *content, u64 n)

@@ -30,10 +30,8 @@ static void begin(enum kind kind, bool commits)
 	char reason[CRAB_REASON_LEN];
 
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	if (crab_store_format(&media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
+	if (crab_store_format(&media, &options, reason))
+		tap_bail("format: %s", reason);
 	store = store_attach(&media);
 }
 

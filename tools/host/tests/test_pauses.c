@@ -93,10 +93,8 @@ static bool run_store(u64 seed)
 
 	subject_format(run.subject, &media);
 	run.store = subject_attach(run.subject, &media, &report);
-	if (IS_ERR(run.store)) {
-		printf("Bail out! attach: %s\n", report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run.store))
+		tap_bail("attach: %s", report.reason);
 	for (i = 0; i < CHECKS && ok; i++) {
 		run.seed = rng_mix(seed * CHECKS + i) | 1;
 		sweep();

@@ -261,10 +261,8 @@ static void test_random(void)
 	u32 i, step;
 	bool grows;
 
-	if (crab_pool_init(&pool, LEAVES)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	if (crab_pool_init(&pool, LEAVES))
+		tap_bail("no memory");
 	run = LEAVES;
 	pool.bad = kvcalloc(BITS_TO_LONGS(LEAVES), sizeof(long), GFP_KERNEL);
 	for (i = 0; i < STEPS; i++) {

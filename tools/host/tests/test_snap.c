@@ -218,10 +218,9 @@ static void test_random(const struct kind *kind, u64 bytes, u32 rounds)
 	finish(&world);
 	tap_check(bytes ? world.stale : !world.stale, "%llu stale", world.stale);
 	tap_check(world.reads - world.stale > rounds / 20, "few reads");
-	crab_store_detach(world.store);
+	store_end(world.store);
 	tap_ok(true, "%s %s: snapshots with %s: %llu reads, %llu stale", kind->engine, kind->layout,
 	       bytes ? "little memory" : "memory", world.reads, world.stale);
-	media_destroy(&media);
 }
 
 /* An allocation for a note that fails ends the oldest snapshot; the write goes on */
@@ -247,9 +246,8 @@ static void test_no_memory(void)
 	tap_check(i == 1, "%u writes until the oldest ends", i);
 	tap_check(check_all(&world, &world.open[1]), "the other one goes on");
 	finish(&world);
-	crab_store_detach(world.store);
+	store_end(world.store);
 	tap_ok(true, "no memory for a note: the oldest snapshot ends and gives its own to the next");
-	media_destroy(&media);
 }
 
 static void test_end(void)
@@ -312,9 +310,8 @@ static void test_folded(void)
 	tap_check(most <= 2, "%u tables", most);
 	tap_check(world.store->gate->notes <= KEYS * 2, "%llu notes", world.store->gate->notes);
 	finish(&world);
-	crab_store_detach(world.store);
+	store_end(world.store);
 	tap_ok(true, "snapshots that are closed leave no table to one that stays open");
-	media_destroy(&media);
 }
 
 /* As many as there may be, then one more; one that has ended counts until it is closed */
@@ -340,9 +337,8 @@ static void test_many(void)
 	for (i = 0; i < CRAB_SNAPS_MAX; i++)
 		crab_snap_close(snap[i]);
 	finish(&world);
-	crab_store_detach(world.store);
+	store_end(world.store);
 	tap_ok(true, "%u snapshots, and no more", CRAB_SNAPS_MAX);
-	media_destroy(&media);
 }
 
 static bool asked(void *arg)
@@ -375,9 +371,8 @@ static void test_absent(void)
 	store->engine->stop.asked = NULL;
 	check_all(&world, &world.open[0]);
 	finish(&world);
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "a read asks, among notes of absent keys, whether it is to end");
-	media_destroy(&media);
 }
 
 /* The word of a key on the media, which its value follows */
@@ -436,9 +431,8 @@ static void test_changed(u64 changed, u32 cap)
 	n = count_all(&world, cap);
 	tap_check(n == -EUCLEAN || n == KEYS, "the scan returned %d", n);
 	snap_close(&world.open[0]);
-	crab_store_detach(world.store);
+	store_end(world.store);
 	tap_ok(true, "a key that became %llu does not end a scan of %u at once", changed, cap);
-	media_destroy(&media);
 }
 
 int main(int argc, char **argv)

@@ -44,9 +44,8 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	patience = 1000;
 	tap_check(!crab_store_check(store, &report) && report.records == info.stats.records &&
 		  !report.damage.count, "%llu records", report.records);
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%s: a check that is interrupted ends at the next leaf", ops->name);
-	media_destroy(&media);
 }
 
 /* The comparison of the tests must report a planted difference */

@@ -204,10 +204,8 @@ static void run_begin(struct run *run, struct crab_media *media, u64 seed)
 	*media = subject_media(run->subject);
 	subject_format(run->subject, media);
 	run->store = subject_attach(run->subject, media, &report);
-	if (IS_ERR(run->store)) {
-		printf("Bail out! attach: %s\n", report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run->store))
+		tap_bail("attach: %s", report.reason);
 	run->calls = subject_calls(run->subject, run->store);
 	run->history = history_create(run->subject->threads + 2, run->subject->keys);
 	subject_keys(run->subject, run->keys);

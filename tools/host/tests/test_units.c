@@ -418,10 +418,8 @@ static void test_extents(void)
 	u64 place = 0, last = 0;
 
 	if (crab_pool_init(&pool, geo.leaves) ||
-	    crab_extents_init(&extents, &pool, &media, &geo, CRAB_SLAB_BYTES_MAX)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	    crab_extents_init(&extents, &pool, &media, &geo, CRAB_SLAB_BYTES_MAX))
+		tap_bail("no memory");
 	tap_check(!crab_extents_alloc(&extents, CRAB_SLAB_BYTES_MAX, &place) &&
 		  !crab_extents_alloc(&extents, CRAB_LINE, &last), "alloc");
 	tap_check(place <= CRAB_PLACE_MASK && crab_extent_is_place(&extents, place) &&

@@ -134,10 +134,9 @@ static void test_random(const struct kind *kind)
 	run_random(store, watch, 20, 150);
 	crab_watch_close(watch);
 	tap_check(!store->aside, "the gate is still on");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%s %s: a watch reports each change of its range, in order", kind->engine,
 	       kind->layout);
-	media_destroy(&media);
 }
 
 /* A ring of four: dropped changes are counted, and a reader that reads all keys again is right */
@@ -205,9 +204,8 @@ static void test_readonly(void)
 	crab_watch_close(watch);
 	tap_check(store->aside, "still read-only");
 	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "a read-only store can be watched: its writes fail and report nothing");
-	media_destroy(&media);
 }
 
 /* As many as there may be, then one more */
@@ -230,9 +228,8 @@ static void test_many(void)
 	for (i = 0; i < CRAB_WATCHES_MAX; i++)
 		crab_watch_close(watch[i]);
 	tap_check(!store->aside, "the gate is still on");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%u watches, and no more", CRAB_WATCHES_MAX);
-	media_destroy(&media);
 }
 
 /* The changes that were dropped wait when the ring is empty; a new key had no value */
