@@ -450,8 +450,7 @@ static const struct fault {
 
 static void put(u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	int err = store_insert(store, key, key, CRAB_INSERT_CREATE);
 
 	tap_check(!err, "insert %llu: %d", key, err);
 }
@@ -459,14 +458,13 @@ static void put(u64 key)
 /* Deletes all keys but each third one, so that leaves have free slots; or fills one until it splits */
 static void shape(const char *how)
 {
-	struct crab_old old;
 	u64 key;
 
 	if (strstr(how, "half"))
 		put((RECORDS + 1) * STEP);
 	for (key = RECORDS * STEP; strstr(how, "half") && key > STEP; key -= STEP)
 		if (key / STEP % 3)
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 	for (key = RECORDS / 2 * STEP + 1; strstr(how, "split") && key % STEP < 40; key++)
 		put(key);
 }
@@ -502,11 +500,10 @@ static void begin(const char *engine, const char *layout, const char *how)
 /* The next attach of the same media; a report that is empty fits any damage */
 static void expect_attach(const struct fault *fault)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *again;
 
-	again = crab_store_attach(&media, &options, &report);
+	again = store_try(&media, &report);
 	tap_check(!IS_ERR(again) && report.verdict == CRAB_VERDICT_RO, "%s: attach: verdict %d",
 		  fault->name, report.verdict);
 	tap_check(strstr(report.reason, fault->attach), "%s: attach: %s", fault->name, report.reason);
