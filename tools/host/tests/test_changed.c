@@ -7,10 +7,7 @@
  */
 #include <unistd.h>
 
-#include <linux/bitops.h>
-
-#include "engines/clfb/clfb.h"
-#include "engines/clfb/node.h"
+#include "clfb_node.h"
 #include "shadow/shadow.h"
 #include "test.h"
 
@@ -44,30 +41,9 @@ static void fill(const char *layout, u32 leaf_bytes, u32 n, u64 step)
 		tap_check(!put(i * step), "%u", i);
 }
 
-/* The line of a node that counts, on the media */
-static union clfb_line *line_of(u64 number)
-{
-	bool second = tree->copies > 1 && test_bit(number, tree->second);
-
-	return (union clfb_line *)(media.base + crab_clfb_node_offset(tree, number)) + second;
-}
-
 static u32 children(u64 number)
 {
-	return crab_clfb_line_count(line_of(number));
-}
-
-/* Other children for a node, with a crc that is right */
-static void rewrite(u64 number, const struct clfb_list *list)
-{
-	union clfb_line line, *to = line_of(number);
-
-	crab_clfb_line_encode(&line, list);
-	line.byte[CLFB_MARK] = to->byte[CLFB_MARK];
-	crab_clfb_line_put(line.byte + CLFB_CRC,
-			   crab_clfb_line_crc(&line, tree->base.geo.store_id, number, tree->copies > 1),
-			   sizeof(u32));
-	*to = line;
+	return crab_clfb_line_count(node_line(tree, number));
 }
 
 /* A write that meets damage: one -EUCLEAN, and read-only from then on */
@@ -107,9 +83,9 @@ static void test_lower(const char *layout, bool far)
 	while (tree->levels < 2)
 		tap_check(!put(key++ * WIDE), "%llu", key);
 	tap_check(children(tree->root) == 2, "%u", children(tree->root));
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	list.ref[1] = far ? 1ULL << 39 : tree->base.geo.leaves;
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 	expect_damage(clear(list.key[1]), "a reference out of the pool");
 	tap_ok(true, "clfb, %s: no node %s out of the pool becomes the root", layout,
 	       far ? "far" : "just");
@@ -124,7 +100,7 @@ static void test_crc(const char *layout)
 	u32 i;
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
-	line_of(tree->root)->byte[CLFB_CRC] ^= 1;
+	node_line(tree, tree->root)->byte[CLFB_CRC] ^= 1;
 	for (i = 1; i <= RECORDS && !err; i++)
 		err = put(key + i);
 	expect_damage(err, "its line has changed");
@@ -140,12 +116,12 @@ static void twist(const char *layout, u32 levels, struct clfb_list *list)
 	fill(layout, LEAF_BYTES, 0, 0);
 	while (tree->levels < levels || children(tree->root) < 5)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), list);
+	crab_clfb_line_decode(node_line(tree, tree->root), list);
 	third = list->key[2];
 	list->key[2] = list->key[3];
 	list->key[3] = third;
 	list->ref[2] = list->ref[4] = tree->base.geo.leaves;
-	rewrite(tree->root, list);
+	node_rewrite(tree, tree->root, list);
 }
 
 /* Walks to an end of the store; returns how many ranges were bad */
@@ -203,7 +179,7 @@ static struct crab_shadow *losing_begin(u32 at, u32 left)
 {
 	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
 
-	losing = line_of(tree->root);
+	losing = node_line(tree, tree->root);
 	losing_loads = 0;
 	losing_at = at;
 	losing_children = left;
@@ -254,7 +230,7 @@ static void test_earlier(const char *layout)
 	u32 i;
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
-	earlier = *line_of(tree->root);
+	earlier = *node_line(tree, tree->root);
 	tap_check(!put(RECORDS * 4 * 1000), "put");
 	shadow = losing_begin(3, 0);
 	shadow->loading = earlier_loading;
@@ -358,9 +334,9 @@ static void stale(const char *layout)
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
 	tap_check(!del_all(RECORDS, RECORDS * 2 - 1), "second leaf");
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	tap_check(!del_all(RECORDS * 2 - 1, RECORDS * 2), "its last record");
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 }
 
 static void test_stale(const char *layout)
@@ -389,9 +365,9 @@ static void test_stale_node(const char *layout)
 	fill(layout, LEAF_BYTES, 0, 0);
 	while (tree->levels < 2 || children(tree->root) < 3)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	tap_check(!clear(list.key[1]) && children(tree->root) == 2, "the first node");
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 	expect_damage(store_delete(store, list.key[1] - WIDE), "have changed");
 	tap_check(pool_counts(&tree->nodes) && pool_counts(&tree->pool), "pools");
 	tap_ok(true, "clfb, %s: a node that is not in the tree is not freed twice", layout);

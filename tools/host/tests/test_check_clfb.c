@@ -6,9 +6,8 @@
  *
  * Keys at the ends of the range of a leaf are the nearest ones that are wrong.
  */
-#include "engines/clfb/clfb.h"
+#include "clfb_node.h"
 #include "engines/clfb/leaf.h"
-#include "engines/clfb/node.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nbtree/fingerprint.h"
 #include "test.h"
@@ -53,60 +52,33 @@ static struct clfb_dslot *clfb_slot(u32 slot)
 	return (struct clfb_dslot *)(clfb_leaf_media(clfb(), place.leaf) + 1) + slot;
 }
 
-static union clfb_line *clfb_line(u64 number)
-{
-	bool second = clfb()->copies > 1 && test_bit(number, clfb()->second);
-
-	return (union clfb_line *)(media.base + crab_clfb_node_offset(clfb(), number)) + second;
-}
-
-/* Seals a line of a node that was changed */
-static void clfb_seal(u64 number)
-{
-	union clfb_line *line = clfb_line(number);
-
-	crab_clfb_line_put(line->byte + CLFB_CRC,
-			   crab_clfb_line_crc(line, geo.store_id, number, clfb()->copies > 1),
-			   sizeof(u32));
-}
-
-static void clfb_rewrite(u64 number, const struct clfb_list *list)
-{
-	union clfb_line *line = clfb_line(number);
-	u8 mark = line->byte[CLFB_MARK];
-
-	crab_clfb_line_encode(line, list);
-	line->byte[CLFB_MARK] = mark;
-	clfb_seal(number);
-}
-
 static void node_crc(void)
 {
-	clfb_line(clfb()->root)->byte[CLFB_CRC] ^= 1;
+	node_line(clfb(), clfb()->root)->byte[CLFB_CRC] ^= 1;
 }
 
 static void node_level(void)
 {
-	clfb_line(clfb()->root)->byte[CLFB_COUNT] ^= CLFB_OF_LEAVES;
-	clfb_seal(clfb()->root);
+	node_line(clfb(), clfb()->root)->byte[CLFB_COUNT] ^= CLFB_OF_LEAVES;
+	node_seal(clfb(), clfb()->root, node_line(clfb(), clfb()->root));
 }
 
 static void node_ref(void)
 {
 	struct clfb_list list;
 
-	crab_clfb_line_decode(clfb_line(clfb()->root), &list);
+	crab_clfb_line_decode(node_line(clfb(), clfb()->root), &list);
 	list.ref[1] = geo.leaves;
-	clfb_rewrite(clfb()->root, &list);
+	node_rewrite(clfb(), clfb()->root, &list);
 }
 
 static void node_equal(void)
 {
 	struct clfb_list list;
 
-	crab_clfb_line_decode(clfb_line(clfb()->root), &list);
+	crab_clfb_line_decode(node_line(clfb(), clfb()->root), &list);
 	list.key[2] = list.key[1];
-	clfb_rewrite(clfb()->root, &list);
+	node_rewrite(clfb(), clfb()->root, &list);
 }
 
 static void clfb_free(void)
@@ -551,7 +523,7 @@ static void test_twin(void)
 	u64 offset;
 
 	begin("clfb", twin, "");
-	offset = (u8 *)clfb_line(clfb()->root) - media.base;
+	offset = (u8 *)node_line(clfb(), clfb()->root) - media.base;
 	crab_store_detach(store);
 	flip(offset + CLFB_KEY);
 	expect_attach(&fault);

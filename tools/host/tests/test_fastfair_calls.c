@@ -43,19 +43,18 @@ static void word_set(__le64 *word, u64 value)
 /* Each leaf has room, but the second one, in which the keys @low + 1 and following are, too */
 static void begin(u32 more)
 {
-	struct crab_old old;
 	u64 key, high;
 	u32 i;
 
 	media = media_create(CRAB_POOL_OFFSET + NODES * NODE_BYTES);
 	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
 	for (key = 1; key <= RECORDS; key++)
-		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key * 10, key), "insert");
 	for (i = 0, high = 0; i < ARRAY_SIZE(leaf); i++, high = leaf[i - 1].high)
 		tap_check(!crab_ff_find_exact(ff(), high, 0, &leaf[i]), "leaf %u", i);
 	low = leaf[1].node.low;
 	for (i = 1; i <= more; i++)
-		tap_check(!crab_store_insert(store, low + i, i, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, low + i, i), "insert");
 	tap_check(!crab_ff_find_exact(ff(), low, 1, &inner), "parent");
 	tap_check(crab_side(&ff()->sides, leaf[1].node.number)->count == SLOTS / 2 + more, "slots");
 }
@@ -64,30 +63,22 @@ static void begin(u32 more)
 
 static int search(u64 key)
 {
-	u64 value;
-
-	return crab_store_search(store, key, &value);
+	return store_search(store, key);
 }
 
 static int insert(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, 1);
 }
 
 static int replace(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, 1, CRAB_INSERT_REPLACE, &old);
+	return store_insert(store, key, 1, CRAB_INSERT_REPLACE);
 }
 
 static int delete(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 static int seek_up(u64 key)
@@ -266,8 +257,7 @@ static void test_meeting(const struct meeting *m)
 		  after.records, after.leaves_used);
 	tap_ok(err == (m->done ? 0 : -EUCLEAN) && strstr(found->what, m->what) && *found->what, "%s: %d, %s", m->name, err,
 	       found->what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A delete after which the second leaf and the first one fit in one, but one of them has changed */
@@ -294,8 +284,7 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
 		  after.records, after.leaves_used);
 	tap_ok(!err && strstr(store->engine->found.what, what), "merge: %d, %s", err,
 	       store->engine->found.what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /*
@@ -304,7 +293,6 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
  */
 static void fill_once(u32 nodes, u64 seed)
 {
-	struct crab_old old;
 	u32 levels;
 	int err;
 
@@ -312,13 +300,12 @@ static void fill_once(u32 nodes, u64 seed)
 	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
 	do {
 		levels = ff()->levels;
-		err = crab_store_insert(store, rng(&seed) >> 1, 1, CRAB_INSERT_EITHER, &old);
+		err = store_put(store, rng(&seed) >> 1, 1);
 		tap_check(!ff()->gaps && (!err || err == -ENOSPC), "%u nodes: %d%s", nodes, err,
 			  ff()->gaps ? ", a node has no entry" : "");
 	} while (!err && !tap_faults);
 	tap_check(ff()->nodes + levels + 1 > nodes, "%llu of %u nodes are in use", ff()->nodes, nodes);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_fill(void)
@@ -387,8 +374,7 @@ static void test_entries(bool all, bool readonly)
 		  report.records == RECORDS, "check: %s", report.damage.what);
 	tap_ok(!lost && !missing == !readonly, "without %s entry, %llu of them in memory: %llu are lost",
 	       all ? "an" : "every second", missing, lost);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

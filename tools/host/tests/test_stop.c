@@ -47,6 +47,11 @@ static void begin(const struct subject *s)
 	crab_store_detach(store);
 }
 
+static void end(void)
+{
+	store_end(store);
+}
+
 /* Reads all records, in calls that are each stopped after some leaves; returns their number */
 static u32 scan(bool back)
 {
@@ -98,7 +103,7 @@ static void test_scan(const struct subject *s)
 	down = scan(true);
 	tap_ok(true, "%s %s: a scan that is stopped again and again has all records: %u calls, down %u",
 	       s->engine, s->layout, up, down);
-	store_end(store);
+	end();
 }
 
 /* From some place on, where attach looks for it, the caller is dead */
@@ -156,7 +161,7 @@ static void test_attach(const struct subject *s)
 	tap_ok(clean && unclean >= clean && damaged,
 	       "%s %s: attach ends wherever its caller dies: %u places, unclean %u, damaged %u",
 	       s->engine, s->layout, clean, unclean, damaged);
-	store_end(store);
+	end();
 }
 
 /* No leaf but the first and the last has a record */
@@ -189,7 +194,7 @@ static void test_empty(void)
 	n = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(n == ARRAY_SIZE(record) && record[1].key < KEYS,
 	       "clfb: a scan over leaves without records is stopped, then finds %d", n);
-	store_end(store);
+	end();
 }
 
 int main(void)
