@@ -34,11 +34,6 @@ static struct crab_store *make(struct crab_media *media, const char *engine, con
 	return store_make(media, &options);
 }
 
-static void unmake(struct crab_store *store, struct crab_media *media)
-{
-	store_end(store);
-}
-
 static void add(u64 key, u64 value)
 {
 	commit.when[commit.n] = CRAB_WHEN_ANY;
@@ -75,7 +70,7 @@ static void test_full(const char *engine, const char *layout)
 	commit.n = 8;
 	err = crab_store_commit(store, &commit);
 	tap_ok(!err, "%s %s: full, and then not", engine, layout);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* A list that finds too few leaves stays in force, until the store has grown */
@@ -213,7 +208,7 @@ static int deep_commit(u64 bytes, u64 *used)
 	store = store_attach(&media);
 	for (i = 0; i < PATHS; i++)
 		tap_check(store_search(store, keys[i]) == (err ? -ENOENT : 0), "deep: key %u", i);
-	unmake(store, &media);
+	store_end(store);
 	return err;
 }
 
@@ -255,7 +250,7 @@ static void test_nodes(const char *layout)
 	err = crab_store_commit(store, &commit);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "clfb %s: no free node: %d, %u rounds",
 	       layout, err, round);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* clfb: a store with few nodes, of which a commit takes one for each leaf that splits */
@@ -276,7 +271,7 @@ static void test_few(const char *layout)
 	for (i = 0; i < FEW; i++)
 		tap_check(!crab_store_search(store, i, &value) && value == i, "key %u", i);
 	tap_ok(!err, "clfb %s: a commit into an empty store with %llu nodes: %d", layout, nodes, err);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* crab: leaves are free, and no births, as an image can have it: nothing can be split */
@@ -297,7 +292,7 @@ static void test_births(const char *layout)
 	tap_check(store_search(store, key) == -ENOENT, "key %llu is there", key);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "crab %s: no birth is left: %d", layout,
 	       err);
-	unmake(store, &media);
+	store_end(store);
 }
 
 int main(void)

@@ -151,8 +151,7 @@ static FILE *must(FILE *f, const char *what)
 {
 	if (f)
 		return f;
-	printf("Bail out! %s\n", what);
-	exit(2);
+	tap_bail("%s", what);
 }
 
 /* Each blob: key, length, version and a checksum that is not the store's own */

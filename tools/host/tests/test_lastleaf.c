@@ -64,11 +64,6 @@ static void last_run(const struct tasks_plan *plan)
 			  "search after %d", last.err[i]);
 }
 
-static void last_end(struct crab_media *media)
-{
-	store_end(last.store);
-}
-
 static void insert(void *arg)
 {
 	u64 n = (unsigned long)arg;
@@ -88,7 +83,7 @@ static void run_adr(void)
 		tasks_add(insert, (void *)0);
 		tasks_add(insert, (void *)1);
 		last_run(&plan);
-		last_end(&media);
+		store_end(last.store);
 		tap_check(!last.err[0] && !last.err[1], "seed %llu: %d and %d", seed, last.err[0],
 			  last.err[1]);
 	}
@@ -131,7 +126,7 @@ static void run_eadr(void)
 		tasks_add(insert, (void *)0);
 		tasks_add(insert_beside, (void *)1);
 		last_run(&plan);
-		last_end(&media);
+		store_end(last.store);
 		tap_check(!last.err[0], "place %u: error %d", place, last.err[0]);
 	} while (tasks_parked());
 	tap_ok(last.refused && last.refused < place,
@@ -180,7 +175,7 @@ static void run_losers(void)
 		cut = store_attach(&last.then);
 		count_leaves(cut, "after a cut", place);
 		store_end(cut);
-		last_end(&media);
+		store_end(last.store);
 	} while (tasks_parked());
 	tap_ok(losers && losers < place,
 	       "eadr: at %u of %u places an insert takes leaves for nothing: they return to the pool",

@@ -135,8 +135,7 @@ static void start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	if (!pthread_create(thread, NULL, run, arg))
 		return;
-	printf("Bail out! no thread\n");
-	exit(2);
+	tap_bail("no thread");
 }
 
 /* @observed: a thread reads snapshots */
