@@ -8,6 +8,7 @@
 #define CRABTREE_DAMAGE_H
 
 #include <linux/atomic.h>
+#include <linux/stdarg.h>
 #include <linux/types.h>
 
 #define CRAB_WHAT_LEN	96

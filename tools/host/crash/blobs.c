@@ -16,14 +16,11 @@
  *
  * Locking: one thread.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "blobs.h"
 #include "explore_priv.h"
 #include "media/crc.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
+#include "test.h"
 
 #define SLAB_LINES	4		/* CRAB_SLAB_BYTES_MIN of test builds */
 #define SLABS		4

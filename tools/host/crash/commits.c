@@ -11,13 +11,10 @@
  *
  * Locking: one thread.
  */
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/string.h>
-
 #include "blobs.h"
 #include "commits.h"
 #include "explore_priv.h"
+#include "test.h"
 
 #define LIST_OFFSET	8704
 #define CHOICES		3	/* of a key: removed, value 1, value 2 */

@@ -6,20 +6,10 @@
  *
  * Locking: one thread.
  */
-#include <stdio.h>
-
-#include <linux/bug.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/printk.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "crash_priv.h"
 #include "store/commit.h"
-#include "model.h"
 #include "store/blob_commit.h"
-#include "store/store_priv.h"
+#include "test.h"
 #include "tests/blob_value.h"
 
 #define CRASH_NODES	8192	/* stores that may be pending at once */

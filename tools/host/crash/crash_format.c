@@ -6,12 +6,8 @@
  *
  * Locking: one thread.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "crash_priv.h"
-#include "store/store_priv.h"
+#include "test.h"
 
 #define RESTORE_RECORDS	3
 

@@ -11,11 +11,8 @@
  *
  * Locking: one thread.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "crash_priv.h"
+#include "test.h"
 
 #define CRASH_BUDGET	200000		/* images of one point */
 #define CRASH_SAMPLES	64		/* images of one point of a long batch */

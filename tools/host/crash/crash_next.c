@@ -4,11 +4,8 @@
  *
  * Locking: one thread.
  */
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
 #include "crash_priv.h"
-#include "model.h"
+#include "test.h"
 
 #define CRASH_WINDOWS	3	/* of the keys: a growth and its shrinking are in one window */
 

@@ -10,17 +10,13 @@
  *
  * Locking: one thread.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <linux/kernel.h>
 
 #include "crash.h"
 #include "explore.h"
 #include "host_driver.h"
 #include "load.h"
+#include "test.h"
 
 #define LOAD_CPUS	4	/* share the leaves at attach */
 
@@ -233,7 +229,7 @@ int main(int argc, char **argv)
 		argc -= model < 0 ? argc : 2;
 		argv += 2;
 	}
-	if (argc < 2 || crab_persist_init())
+	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "--list") && argc == 3)
 		return list(argv[2]);

@@ -6,17 +6,11 @@
  *
  * Locking: one thread.
  */
-#include <stdlib.h>
-
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "commits.h"
 #include "blobs.h"
 #include "explore_priv.h"
-#include "model.h"
 #include "reproducer.h"
+#include "test.h"
 
 #define EXPLORE_NODES	4096		/* stores pending at once */
 #define EXPLORE_POINTS	1024		/* crash points of one run */

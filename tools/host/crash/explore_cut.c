@@ -13,11 +13,8 @@
  *
  * Locking: one thread.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "explore_priv.h"
+#include "test.h"
 
 #define SURVIVE_POINTS	256	/* crash points of an attach after a stop */
 #define EXPLORE_CPU	2	/* attaches the caches' content; it ran nothing before */

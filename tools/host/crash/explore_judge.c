@@ -10,13 +10,9 @@
  *
  * Locking: one thread.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "blobs.h"
 #include "explore_priv.h"
+#include "test.h"
 
 #define EXPLORE_AGAIN	64		/* one of this many known states is judged whole */
 

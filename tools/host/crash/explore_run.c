@@ -5,14 +5,11 @@
  *
  * Locking: one thread.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "blobs.h"
 #include "commits.h"
 #include "explore_priv.h"
 #include "store/blob.h"
+#include "test.h"
 
 static_assert(EXPLORE_RUN <= STATE_KEYS);	/* explore.changes */
 

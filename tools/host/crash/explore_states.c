@@ -7,14 +7,10 @@
  *
  * Locking: one thread.
  */
-#include <stdlib.h>
-
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "explore_priv.h"
 #include "media/crc.h"
 #include "reproducer.h"
+#include "test.h"
 
 static u32 *table_slot(struct explore *x, const struct state *state)
 {

@@ -4,12 +4,8 @@
  *
  * Locking: one thread.
  */
-#include <stdio.h>
-
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "reproducer.h"
+#include "test.h"
 
 static const char * const verb_names[EXPLORE_VERBS] = {
 	"attach", "put", "put-special", "put-spare", "swap", "add", "delete", "delete-range", "thin",

@@ -20,12 +20,23 @@ struct workload;
 /**
  * struct corruption - damage that scan, search and CHECK must report
  * @what: in words, "KIND: damage"
- * @plant: damages the media or the engine's memory at place @n; false if there are fewer places
+ * @find: the structure at place @n, of which one word gets another bit; NULL if there are fewer places
+ * @at: offset of the word
+ * @plant: without @find: damages the media or the engine's memory at place @n; false if there are
+ *	fewer places
  */
 struct corruption {
 	const char *what;
+	void *(*find)(struct crab_store *store, u32 n);
+	size_t at;
 	bool (*plant)(struct crab_store *store, u32 n);
 };
+
+/* Plants it at place @n; false if there are fewer places */
+bool corruption_plant(const struct corruption *corruption, struct crab_store *store, u32 n);
+
+/* Takes a free leaf from the pool of any engine; there is one place */
+bool corruption_leaf_lost(struct crab_store *store, u32 n);
 
 /* Changes a bit of a word; returns true, for @plant */
 static inline bool corruption_flip(__le64 *word)

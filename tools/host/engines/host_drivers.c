@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file holds the table of the drivers: one line for each engine, or layout,
- * that the crash tests run.
+ * that the crash tests run; and how a corruption is planted.
  *
- * Locking: none; the table is const.
+ * Locking: one thread; the table is const.
  */
 #include "host_driver.h"
+#include "shared/pool.h"
+#include "store/store_priv.h"
 
 const struct host_driver * const host_drivers[] = {
 	&host_driver_crab,
@@ -17,6 +19,22 @@ const struct host_driver * const host_drivers[] = {
 	&host_driver_toy,
 	NULL
 };
+
+bool corruption_plant(const struct corruption *corruption, struct crab_store *store, u32 n)
+{
+	void *found;
+
+	if (!corruption->find)
+		return corruption->plant(store, n);
+	found = corruption->find(store, n);
+	return found && corruption_flip(found + corruption->at);
+}
+
+bool corruption_leaf_lost(struct crab_store *store, u32 n)
+{
+	store->engine->pool->free--;
+	return !n;
+}
 
 enum crab_shadow_model host_driver_model(const struct host_driver *driver, const char *layout)
 {

@@ -74,9 +74,7 @@ struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records,
 
 struct crab_store *badmedia_attach(struct crab_attach_report *report)
 {
-	struct crab_attach_options options = { };
-
-	return crab_store_attach(&badmedia, &options, report);
+	return store_try(&badmedia, report);
 }
 
 void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
@@ -206,7 +204,7 @@ u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors)
 
 bool badmedia_ready(void)
 {
-	if (crab_persist_init() || sysconf(_SC_PAGESIZE) != BAD_PAGE)
+	if (sysconf(_SC_PAGESIZE) != BAD_PAGE)
 		return false;
 	crab_host_seed(1);
 	return true;

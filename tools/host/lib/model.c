@@ -11,7 +11,10 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 
+#include "media/persist.h"
 #include "model.h"
+#include "store/snap.h"
+#include "store/store_priv.h"
 #include "tap.h"
 
 #define SCAN_CAP	512
@@ -228,6 +231,14 @@ void model_compare(const struct model *m, struct crab_store *store)
 		  m->count);
 }
 
+/* Before main(), as the module does before all else */
+__attribute__((constructor))
+static void primitives_choose(void)
+{
+	if (crab_persist_init())
+		exit(2);
+}
+
 struct crab_media media_create(u64 size)
 {
 	struct crab_media media = {
@@ -246,16 +257,84 @@ void media_destroy(struct crab_media *media)
 	free(media->base);
 }
 
+int store_insert(struct crab_store *store, u64 key, u64 value, enum crab_insert_mode mode)
+{
+	struct crab_old old;
+
+	return crab_store_insert(store, key, value, mode, &old);
+}
+
+int store_put(struct crab_store *store, u64 key, u64 value)
+{
+	return store_insert(store, key, value, CRAB_INSERT_EITHER);
+}
+
+int store_delete(struct crab_store *store, u64 key)
+{
+	struct crab_old old;
+
+	return crab_store_delete(store, key, &old);
+}
+
+int store_search(struct crab_store *store, u64 key)
+{
+	u64 value;
+
+	return crab_store_search(store, key, &value);
+}
+
+struct crab_store_info store_info(struct crab_store *store)
+{
+	struct crab_store_info info;
+
+	crab_store_info(store, &info);
+	return info;
+}
+
+void store_check_good(struct crab_store *store)
+{
+	struct crab_check_report report;
+
+	tap_check(!crab_store_check(store, &report), "CHECK fails");
+	tap_check(!report.damage.count, "CHECK finds %llu, at %llu: %s", report.damage.count,
+		  report.damage.offset, report.damage.what);
+}
+
+struct crab_snap *store_snap(struct crab_store *store)
+{
+	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+}
+
+void store_end(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_detach(store);
+	media_destroy(media);
+}
+
+void store_abandon(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_abandon(store);
+	media_destroy(media);
+}
+
+struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report)
+{
+	const struct crab_attach_options options = { };
+
+	return crab_store_attach(media, &options, report);
+}
+
 struct crab_store *store_attach(struct crab_media *media)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
-	struct crab_store *store = crab_store_attach(media, &options, &report);
+	struct crab_store *store = store_try(media, &report);
 
-	if (IS_ERR(store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(store))
+		tap_bail("attach: %ld %s", PTR_ERR(store), report.reason);
 	if (report.verdict != CRAB_VERDICT_GOOD || report.reason[0])
 		tap_fail("attach: verdict %d, %s", report.verdict, report.reason);
 	return store;
@@ -273,10 +352,8 @@ struct crab_store *store_make(struct crab_media *media, const struct crab_format
 	char reason[CRAB_REASON_LEN];
 	int err = crab_store_format(media, options, reason);
 
-	if (err) {
-		printf("Bail out! format: %d %s\n", err, reason);
-		exit(2);
-	}
+	if (err)
+		tap_bail("format: %d %s", err, reason);
 	return store_attach(media);
 }
 

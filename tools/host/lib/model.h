@@ -12,6 +12,30 @@
 #include "store/store.h"
 #include "tests/rng.h"
 
+/* Calls of a store of which only the error counts */
+int store_insert(struct crab_store *store, u64 key, u64 value, enum crab_insert_mode mode);
+int store_delete(struct crab_store *store, u64 key);
+int store_search(struct crab_store *store, u64 key);
+
+/* Inserts or replaces */
+int store_put(struct crab_store *store, u64 key, u64 value);
+
+/* The answer of INFO */
+struct crab_store_info store_info(struct crab_store *store);
+
+/* CHECK must find no damage */
+void store_check_good(struct crab_store *store);
+
+/* Opens a snapshot; NULL: no memory */
+struct crab_snap *store_snap(struct crab_store *store);
+
+/* Detaches a store, or abandons it, and frees its region */
+void store_end(struct crab_store *store);
+void store_abandon(struct crab_store *store);
+
+/* Attaches without options; an error is an ERR_PTR() */
+struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report);
+
 enum model_keys {
 	MODEL_UNIFORM,		/* anywhere in 64 bits, 0 and the highest included */
 	MODEL_DENSE,		/* 0, 1, 2, ... */

@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tap.h"
 
@@ -25,6 +26,17 @@ void tap_fail(const char *fmt, ...)
 	vprintf(fmt, args);
 	printf("\n");
 	va_end(args);
+}
+
+void tap_bail(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("Bail out! ");
+	vprintf(fmt, args);
+	printf("\n");
+	exit(2);
 }
 
 bool tap_ok(bool ok, const char *fmt, ...)

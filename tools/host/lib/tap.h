@@ -24,6 +24,13 @@ __attribute__((format(printf, 1, 2)))
 void tap_fail(const char *fmt, ...);
 
 /**
+ * tap_bail() - end the program: no test can run
+ * @fmt: format of the reason
+ */
+__attribute__((format(printf, 1, 2), noreturn))
+void tap_bail(const char *fmt, ...);
+
+/**
  * tap_ok() - end a test: print ok or not ok
  * @ok: the result
  * @fmt: format of the name

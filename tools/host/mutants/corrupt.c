@@ -28,7 +28,7 @@ static bool corrupt_one(const struct crash_setup *setup, const struct corruption
 		       crash_run(&c, CORRUPT_STEPS, 0);
 
 	tap_check(planted, "%s", c.said);
-	planted = planted && (!corruption || corruption->plant(c.store, n));
+	planted = planted && (!corruption || corruption_plant(corruption, c.store, n));
 	*reported = planted && !crash_holds(&c);
 	crash_end(&c);
 	return planted;

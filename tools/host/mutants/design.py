@@ -10,5 +10,12 @@ mistakes.py finds all of them.
 
 import collections
 
-Design = collections.namedtuple("Design", "what edits")
+
+class Design(collections.namedtuple("Design", "what edits")):
+    """Design(what, edit, ...)"""
+
+    def __new__(cls, what, *edits):
+        return super().__new__(cls, what, edits)
+
+
 Edit = collections.namedtuple("Edit", "path old new")

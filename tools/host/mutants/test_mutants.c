@@ -297,8 +297,7 @@ int main(int argc, char **argv)
 		last = atoi(argv[optind + 1]);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	if (shared == MAP_FAILED || crab_persist_init() || last >= CRAB_MUTANTS_MAX ||
-	    !sound_runs(jobs))
+	if (shared == MAP_FAILED || last >= CRAB_MUTANTS_MAX || !sound_runs(jobs))
 		return 2;
 	run_jobs(first, last + 1, jobs, mutant_job, shared->ends);
 	mutants_limited(first, last);

@@ -7,12 +7,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include <linux/bug.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "host_driver.h"
+#include "test.h"
 #include "workload.h"
 #include "blobs.h"
 #include "explore.h"

@@ -6,14 +6,12 @@
  * Invariant: all allocations since lives_begin() are in one list.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <linux/build_bug.h>
 #include <linux/lockdep.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "lives.h"
+#include "test.h"
 
 #define BLOCK_HEAD	64	/* so that the allocation starts on a line */
 

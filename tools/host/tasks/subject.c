@@ -2,20 +2,11 @@
 /*
  * This file implements subjects.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
 #include "store/gate.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "subject.h"
+#include "test.h"
 
 #define SNAPSHOT_BYTES	(8 * CRAB_NOTE_BYTES)	/* so little that some snapshots end early */
 
@@ -97,10 +88,8 @@ void subject_format(const struct subject *subject, struct crab_media *media)
 	char reason[CRAB_REASON_LEN];
 	int err = crab_store_format(media, &options, reason);
 
-	if (err) {
-		printf("Bail out! format: %d %s\n", err, reason);
-		exit(2);
-	}
+	if (err)
+		tap_bail("format: %d %s", err, reason);
 }
 
 /* The keeper calls maintain all the time; the callback only makes writers check the pool */

@@ -14,24 +14,15 @@
  * The void value of a leaf is often a value that an actor writes soon, so that writes
  * replace leaves and batches contain void values.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
 #include "engines/clfb/clfb.h"
 #include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/nbtree.h"
 #include "engines/nvtree/nvtree.h"
 #include "lives.h"
-#include "model.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
 #include "tasks.h"
+#include "test.h"
 #include "trial.h"
 
 #define LIVES		12	/* of a store */

@@ -3,21 +3,13 @@
  * This file fails the allocations of the layers above the engine: stores of names, watches and
  * snapshots (test_alloc.c).
  */
-#include <stdio.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
 #include "alloc.h"
 #include "media/badmem.h"
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/named.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 /* Without memory a put changes no content; the bytes of a free extent may change */
 static u32 named_put(struct crab_store *store, u64 key)
@@ -51,16 +43,13 @@ static void named_erase(struct crab_store *store, u64 key)
 
 static u64 layer_contents(struct crab_store *store)
 {
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.stats.records + (store->blobs ? store->blobs->names.dram << 32 : 0);
+	return store_info(store).stats.records +
+	       (store->blobs ? store->blobs->names.dram << 32 : 0);
 }
 
 /* An attach succeeds without memory for the orders of leaves, and finds the same */
 static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u64 found = 0;
@@ -68,7 +57,7 @@ static struct crab_store *layer_attach(struct crab_media *media, u32 *failed)
 
 	for (;; (*failed)++) {
 		fail_begin(*failed);
-		store = crab_store_attach(media, &options, &report);
+		store = store_try(media, &report);
 		if (!fail_end())
 			break;
 		if (IS_ERR(store)) {
@@ -175,6 +164,5 @@ void alloc_test_observers(void)
 	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_EITHER, &old) && fail_end(), "write");
 	tap_ok(crab_snap_search(store, snap, 1, &old.value) == -ESTALE, "observers, refused or ended");
 	crab_snap_close(snap);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }

@@ -3,18 +3,9 @@
  * This file implements the calls of test_changing. Each one judges its own results: the error is a
  * documented one, keys are in their order, and no scan or list is longer than the media.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/string.h>
-
 #include "changing.h"
 #include "store/blob_snap.h"
-#include "store/store_priv.h"
+#include "test.h"
 
 #define BATCH		24U
 

@@ -10,15 +10,10 @@
  * Locking: none. Memory is sequentially consistent, and caches persist: a store that is visible is
  * durable.
  */
-#include <stdlib.h>
-
 #include <linux/atomic.h>
-#include <linux/bug.h>
-#include <linux/compiler.h>
-#include <linux/errno.h>
-#include <linux/limits.h>
 
 #include "published_nbtree.h"
+#include "test.h"
 
 #define COPY_BIT	(1ULL << 63)	/* of a value */
 #define SYNC_BIT	(1ULL << 62)

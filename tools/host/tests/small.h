@@ -5,19 +5,8 @@
 #ifndef CRAB_HOST_SMALL_H
 #define CRAB_HOST_SMALL_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		64U
@@ -36,21 +25,17 @@ static inline void begin(const char *layout, u64 leaves)
 
 static inline void end(void)
 {
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static inline int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key + 5, CRAB_INSERT_CREATE, &old);
+	return store_insert(store, key, key + 5, CRAB_INSERT_CREATE);
 }
 
 static inline void del(u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_delete(store, key, &old);
+	int err = store_delete(store, key);
 
 	tap_check(!err, "delete of %llu: %d", key, err);
 }
@@ -63,10 +48,8 @@ static inline void attach_again(bool readonly)
 
 	crab_store_detach(store);
 	store = crab_store_attach(&media, &options, &report);
-	if (IS_ERR(store)) {
-		printf("Bail out! attach: %s\n", report.reason);
-		exit(2);
-	}
+	if (IS_ERR(store))
+		tap_bail("attach: %s", report.reason);
 	tree = crab_tree_of(store->engine);
 }
 

@@ -6,23 +6,13 @@
  * tested on every state in which it can find a store. Every allocation site of L0-L5, which the
  * linker collects, must have failed. LeakSanitizer reports leaks.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "alloc.h"
 #include "engines/crab/format.h"
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/tuning.h"
 #include "engines/crab/sorted/tuning.h"
-#include "model.h"
 #include "shared/shortcut.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		64
 #define LEAF_LARGE	8192	/* a scan allocates memory only for leaves of this size */
@@ -103,10 +93,7 @@ static bool run_is_volatile(const struct run *run)
 
 static struct crab_engine_stats run_stats(const struct run *run)
 {
-	struct crab_store_info info;
-
-	crab_store_info(run->store, &info);
-	return info.stats;
+	return store_info(run->store).stats;
 }
 
 static bool run_media_same(const struct run *run)
@@ -144,12 +131,9 @@ static void run_refused(struct run *run, int err, u64 leaves)
 
 static int run_write(struct run *run, u32 at, bool put, u64 value)
 {
-	struct crab_old old;
-
 	if (put)
-		return crab_store_insert(run->store, run->model->keys[at], value,
-					 CRAB_INSERT_EITHER, &old);
-	return crab_store_delete(run->store, run->model->keys[at], &old);
+		return store_put(run->store, run->model->keys[at], value);
+	return store_delete(run->store, run->model->keys[at]);
 }
 
 /* Repeats one write until no allocation fails */
@@ -233,10 +217,9 @@ static void run_reads(struct run *run)
 	struct crab_check_report report;
 	struct crab_store_info info;
 	struct crab_record record;
-	u64 value;
 
 	fail_begin(0);
-	crab_store_search(run->store, run->model->keys[run->model->n / 2], &value);
+	store_search(run->store, run->model->keys[run->model->n / 2]);
 	crab_store_seek(run->store, 1, CRAB_SEEK_GE, &record);
 	crab_store_check(run->store, &report);
 	crab_store_info(run->store, &info);
@@ -297,10 +280,8 @@ static void run_attach(struct run *run, bool readonly)
 		tap_check(run->store == ERR_PTR(-ENOMEM), "%ld", PTR_ERR(run->store));
 		attach_refused(run, &report);
 	}
-	if (IS_ERR(run->store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(run->store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run->store))
+		tap_bail("attach: %ld %s", PTR_ERR(run->store), report.reason);
 }
 
 static void run_end(struct run *run, bool clean)
@@ -343,7 +324,6 @@ static void tear_sorted(struct crab_dleaf *leaf, u32 slots)
 static void run_attach_torn(struct run *run)
 {
 	u32 i, slots = crab_leaf_slots(run->config->leaf_bytes);
-	struct crab_store_info info;
 
 	for (i = 0; i < LEAVES; i++) {
 		if (!strcmp(run->config->layout, "sorted"))
@@ -352,8 +332,7 @@ static void run_attach_torn(struct run *run)
 			tear_slotted(run_leaf(run, i), slots);
 	}
 	run_attach(run, false);
-	crab_store_info(run->store, &info);
-	tap_check(info.stats.repairs, "nothing was torn");
+	tap_check(store_info(run->store).stats.repairs, "nothing was torn");
 	model_compare(run->model, run->store);
 }
 
@@ -363,21 +342,18 @@ static void run_attach_no_entry(struct run *run)
 	u64 link = le64_to_cpu(crab_list_head(&run->media)->next);
 	struct ff_dnode *root = (void *)run_leaf(run, (link & CRAB_LINK_MASK) - 1);
 	u32 slots = crab_ff_slots(run->config->leaf_bytes), end = 0;
-	struct crab_store_info info;
 
 	while (end < slots && root->slot[end].key != cpu_to_le64(CRAB_KEY_EMPTY))
 		end++;
 	tap_check(root->head.own && end, "a root without entries");
 	root->slot[end - 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
 	run_attach(run, false);
-	crab_store_info(run->store, &info);
-	tap_check(info.stats.repairs, "no entry was missing");
+	tap_check(store_info(run->store).stats.repairs, "no entry was missing");
 	model_compare(run->model, run->store);
 }
 
 static void run_attach_damaged(struct run *run)
 {
-	struct crab_store_info info;
 	u8 *good = malloc(run->media.size);
 	u32 i;
 
@@ -386,8 +362,8 @@ static void run_attach_damaged(struct run *run)
 		if (run_leaf(run, i)->head.low)		/* a bad first leaf would hide the others */
 			run_leaf(run, i)->head.birth ^= cpu_to_le64(1);
 	run_attach(run, false);
-	crab_store_info(run->store, &info);
-	tap_check(info.readonly && info.stats.leaves_bad, "no damage was found");
+	tap_check(store_info(run->store).readonly && store_info(run->store).stats.leaves_bad,
+		  "no damage was found");
 	run_end(run, true);
 	memcpy(run->media.base, good, run->media.size);
 	free(good);
@@ -534,8 +510,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(configs); i++)

@@ -2,13 +2,8 @@
 /*
  * This file tests how full leaves become when keys arrive in some order.
  */
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define KEYS		20000ULL
@@ -61,30 +56,24 @@ static void test_arrival(const char *layout, const struct arrival *arrival)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + KEYS / 8 * LEAF_BYTES);
 	struct crab_store *store = store_format_attach(&media, "crab", layout, LEAF_BYTES);
-	struct crab_store_info info;
 	struct crab_check_report report;
-	struct crab_old old;
 	u64 i, percent;
 
 	for (i = 0; i < KEYS; i++)
-		tap_check(!crab_store_insert(store, arrival->key(i, KEYS), i, CRAB_INSERT_CREATE,
-					     &old), "key %llu", i);
-	crab_store_info(store, &info);
-	percent = KEYS * 100 / (info.stats.leaves_used * crab_leaf_slots(LEAF_BYTES));
+		tap_check(!store_insert(store, arrival->key(i, KEYS), i, CRAB_INSERT_CREATE),
+			  "key %llu", i);
+	percent = KEYS * 100 / (store_info(store).stats.leaves_used * crab_leaf_slots(LEAF_BYTES));
 	tap_check(percent >= arrival->percent, "leaves are not so full");
 	tap_check(!crab_store_check(store, &report) && report.records == KEYS, "%llu records",
 		  report.records);
 	tap_ok(true, "%s, keys %s: leaves are full to %llu %%", layout, arrival->what, percent);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(arrivals); i++) {
 		test_arrival("slotted", &arrivals[i]);

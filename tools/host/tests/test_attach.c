@@ -4,24 +4,14 @@
  * remains, the search of the pool and of the list of leaves by several CPUs, keys that occur twice,
  * births, and a damaged first leaf.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
 #include <linux/hash.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "engines/crab/recover.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 /* FORMAT refuses invalid options and then changes nothing */
 
@@ -82,28 +72,25 @@ static void test_readonly(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct crab_attach_options options = { .readonly = true };
 	struct crab_attach_report report;
-	struct crab_store_info info;
 	struct crab_cursor range;
 	struct crab_record record;
-	struct crab_old old;
 	u8 *before = malloc(media.size);
 	u64 value;
 
-	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
-	tap_check(crab_store_insert(store, CRAB_KEY_EMPTY, 1, CRAB_INSERT_EITHER, &old) == -EINVAL,
-		  "insert");
-	tap_check(crab_store_delete(store, CRAB_KEY_EMPTY, &old) == -EINVAL, "delete");
+	store_put(store, 5, 50);
+	tap_check(store_put(store, CRAB_KEY_EMPTY, 1) == -EINVAL, "insert");
+	tap_check(store_delete(store, CRAB_KEY_EMPTY) == -EINVAL, "delete");
 	tap_check(crab_store_search(store, CRAB_KEY_EMPTY, &value) == -EINVAL, "search");
 	tap_check(crab_store_seek(store, CRAB_KEY_EMPTY, CRAB_SEEK_LE, &record) == -EINVAL, "seek");
 	crab_store_abandon(store);
 	memcpy(before, media.base, media.size);
 	store = crab_store_attach(&media, &options, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%d", report.verdict);
-	crab_store_info(store, &info);
-	tap_check(info.durability == CRAB_DURABILITY_UNPROVEN, "%d", info.durability);
+	tap_check(store_info(store).durability == CRAB_DURABILITY_UNPROVEN, "%d",
+		  store_info(store).durability);
 	tap_check(!crab_store_search(store, 5, &value) && value == 50, "search");
-	tap_check(crab_store_insert(store, 6, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
-	tap_check(crab_store_delete(store, 5, &old) == -EROFS, "delete");
+	tap_check(store_put(store, 6, 1) == -EROFS, "insert");
+	tap_check(store_delete(store, 5) == -EROFS, "delete");
 	crab_cursor_init(&range, 6, 9);
 	tap_check(crab_cursor_delete(store, &range, CRAB_BATCH_CHUNK, &value) == -EROFS, "range");
 	crab_store_detach(store);
@@ -130,27 +117,24 @@ static void test_lone(void)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + 128 * 1024);
 	struct crab_store *store = store_format_attach(&media, "clfb", "inplace", 512);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
-	struct crab_old old;
 	u32 i, found = 0;
 	u64 value;
 
 	for (i = 0; i < LONE_KEYS; i++)
-		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i, i);
 	lone_cut(&media, clfb_tree_of(store->engine));
 	media.base[store->super.copy * CRAB_SUPER_STRIDE + 100] ^= 1;
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD, "%d: %s", report.verdict,
 		  report.reason);
 	for (i = 0; i < LONE_KEYS; i++)
 		found += !crab_store_search(store, i, &value) && value == i;
 	tap_check(found == LONE_KEYS, "%u of %u keys", found, LONE_KEYS);
-	tap_check(!crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old), "insert");
-	crab_store_detach(store);
+	tap_check(!store_put(store, i, i), "insert");
+	store_end(store);
 	tap_ok(true, "attach: one superblock that is \"clean\" does not hide a cut");
-	media_destroy(&media);
 }
 
 /* Attach divides a large pool among CPUs: the result does not depend on their number */
@@ -209,11 +193,10 @@ static void test_parts(const char *layout)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + PARTS_LEAVES * 512);
 	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
-	struct crab_old old;
 	u64 i;
 
 	for (i = 0; i < PARTS_KEYS; i++)
-		crab_store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE, &old);
+		store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE);
 	crab_store_detach(store);
 	parts_compare(&media, 0);
 	parts_damage(&media);
@@ -267,14 +250,13 @@ static void test_walk(const char *layout)
 	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct recover *many = crab_recover_alloc(tree), *one = crab_recover_alloc(tree);
 	struct crab_dhead *broken;
-	struct crab_old old;
 	u64 i, head;
 
 	for (i = 0; i < WALK_KEYS; i++)
-		crab_store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE, &old);
+		store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE);
 	for (i = 0; i < WALK_KEYS; i++)
 		if (i * 0x9e3779b97f4a7c15ULL >> 60 == 5)
-			crab_store_delete(store, i * 0x9e3779b97f4a7c15ULL, &old);
+			store_delete(store, i * 0x9e3779b97f4a7c15ULL);
 	head = le64_to_cpu(crab_list_head(&media)->next);
 	walk_compare(many, one, head);
 	broken = &crab_leaf_media(tree, one->nth[one->count / 2].number)->head;
@@ -325,19 +307,17 @@ static void test_homes(u32 leaf_bytes)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + (1 << 20));
 	struct crab_store *store = store_format_attach(&media, "crab", "slotted", leaf_bytes);
-	struct crab_old old;
 	u64 seed = 1;
 	u32 i;
 
 	for (i = 0; i < HOME_KEYS; i++)
-		crab_store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE, &old);
+		store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE);
 	home_compare(crab_tree_of(store->engine));
 	crab_store_detach(store);
 	store = store_attach(&media);
 	home_compare(crab_tree_of(store->engine));
 	tap_ok(true, "homes: leaves of %u, hints before and after an attach", leaf_bytes);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /*
@@ -399,11 +379,10 @@ static void test_twice(const char *engine, const char *layout)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + TWICE_LEAVES * 1024);
 	struct crab_store *store = store_format_attach(&media, engine, layout, 1024);
-	struct crab_old old;
 	u32 i;
 
 	for (i = 0; i < TWICE_KEYS; i++)
-		crab_store_insert(store, twice_key(i), TWICE_VALUE + i, CRAB_INSERT_CREATE, &old);
+		store_insert(store, twice_key(i), TWICE_VALUE + i, CRAB_INSERT_CREATE);
 	crab_store_detach(store);
 	for (i = 0; i < TWICE_KEYS * TWICE_KEYS; i++)
 		twice_plant(&media, i / TWICE_KEYS, i % TWICE_KEYS);
@@ -460,22 +439,20 @@ static void birth_raise(struct crab_media *media, const struct crab_geometry *ge
 /* It may be read-only */
 static struct crab_store *birth_attach(struct crab_media *media)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
-	return crab_store_attach(media, &options, &report);
+	return store_try(media, &report);
 }
 
 /* Inserts half of the keys, if there is room; each that was inserted is found */
 static void birth_fill(struct crab_media *media, bool *in, u32 half)
 {
 	struct crab_store *store = birth_attach(media);
-	struct crab_old old;
 	u32 i, missed = 0;
 	u64 value;
 
 	for (i = half; i < BIRTH_KEYS; i += 2)
-		in[i] |= !crab_store_insert(store, i * 3, i, CRAB_INSERT_CREATE, &old);
+		in[i] |= !store_insert(store, i * 3, i, CRAB_INSERT_CREATE);
 	crab_store_detach(store);
 	store = birth_attach(media);
 	for (i = 0; i < BIRTH_KEYS; i++)
@@ -528,20 +505,18 @@ static void test_first(void)
 {
 	struct crab_media media = media_create(1 << 18);
 	struct crab_store *store = store_format_attach(&media, "nvtree", "", 512);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 key, keys = 1000, lost = 0;
 	struct nv_place first;
-	struct crab_old old;
 	u64 value;
 	int err;
 
 	for (key = 0; key < keys; key++)
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "%u", key);
+		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "%u", key);
 	crab_nv_find_range(nv_tree_of(store->engine), 0, &first);
 	nv_leaf_media(nv_tree_of(store->engine), first.leaf)->head.crc ^= cpu_to_le32(1);
 	crab_store_detach(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
 	for (key = 0; key < keys; key++) {
 		err = crab_store_search(store, key, &value);
@@ -549,14 +524,11 @@ static void test_first(void)
 		tap_check(key < first.high ? err == -EUCLEAN : !err && value == key, "%u: %d", key, err);
 	}
 	tap_ok(lost == first.high, "first leaf: %u of %u keys are lost with its header", lost, keys);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_format();
 	test_readonly();

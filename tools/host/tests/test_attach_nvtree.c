@@ -5,19 +5,9 @@
  *
  * Invariant: attach describes the change, quarantines the node that has it, and loses no other record.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		128U
 #define RECORDS		300U
@@ -435,7 +425,6 @@ static void ff_find(struct crab_engine *engine)
 static void begin(const char *engine)
 {
 	struct crab_store *store;
-	struct crab_old old;
 	u64 key;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * NV_BYTES);
@@ -443,7 +432,7 @@ static void begin(const char *engine)
 				    strcmp(engine, "nvtree") ? FF_BYTES : NV_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
-		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key * 10, key), "insert");
 	if (strcmp(engine, "nvtree"))
 		ff_find(store->engine);
 	else
@@ -468,7 +457,6 @@ static u32 lost_of(struct crab_store *store)
 
 static void test_damage(const struct damage *d)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	const struct crab_damage *found;
 	struct crab_store_info info;
@@ -477,7 +465,7 @@ static void test_damage(const struct damage *d)
 
 	begin(d->engine);
 	d->make();
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	if (IS_ERR(store))
 		exit(2);
 	found = &store->engine->damage;
@@ -491,16 +479,13 @@ static void test_damage(const struct damage *d)
 	tap_check(info.stats.leaves_bad == d->bad, "not %u leaves quarantined", d->bad);
 	tap_ok(info.readonly, "%s: attach: %s; %u records lost, %llu leaves quarantined", d->engine,
 	       found->what, lost, info.stats.leaves_bad);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(damages); i++)

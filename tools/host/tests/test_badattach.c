@@ -3,15 +3,10 @@
  * This file tests memory that fails while attach runs, after attach has read it: crab_store_catch_up()
  * quarantines it, once the store is served.
  */
-#include <string.h>
 #include <sys/mman.h>
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
-#include "tap.h"
+#include "test.h"
 
 #define KNOWN	(BAD_SIZE - 2 * BAD_PAGE)	/* a free page that failed before */
 
@@ -88,7 +83,6 @@ static void test_attach(const char *engine, const char *layout)
 	u64 first = 0, last = 0;
 	struct crab_geometry geo;
 	struct crab_store *store;
-	struct crab_old old;
 	u32 lost;
 
 	badmedia_begin();
@@ -104,7 +98,7 @@ static void test_attach(const char *engine, const char *layout)
 	mprotect(badmedia.base + failure.page, BAD_PAGE, PROT_NONE);
 	lost = badmedia_search(store, &first, &last);
 	tap_check(lost && lost <= 2 * BAD_PAGE / 16, "%u keys lost", lost);
-	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "writable");
+	tap_check(store_put(store, 1, 1) == -EROFS, "writable");
 	crab_store_detach(store);
 	tap_ok(true, "badmem: %s: a page that fails when attach has read it is quarantined", layout);
 	badmedia_end();

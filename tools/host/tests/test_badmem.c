@@ -2,18 +2,10 @@
 /*
  * This file tests memory that cannot be read: stores whose leaves are a list.
  */
-#include <stdio.h>
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "badmedia.h"
 #include "engines/crab/format.h"
 #include "engines/fastfair/tree.h"
-#include "tap.h"
+#include "test.h"
 
 static const struct subject {
 	const char *engine;
@@ -88,7 +80,6 @@ static void test_body(const struct subject *s)
 	struct crab_geometry geo;
 	struct crab_store *store;
 	char reason[CRAB_REASON_LEN];
-	struct crab_old old;
 	u32 lost;
 
 	badmedia_begin();
@@ -105,7 +96,7 @@ static void test_body(const struct subject *s)
 	tap_check(badmedia_scan(store) == BAD_KEYS - lost, "scan: %u records", badmedia_scan(store));
 	tap_check(s->listed ? badmedia_errors(store) == 1 : badmedia_errors(store), "check: %llu errors",
 		  (unsigned long long)badmedia_errors(store));
-	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_CREATE, &old) == -EROFS, "writable");
+	tap_check(store_insert(store, 1, 1, CRAB_INSERT_CREATE) == -EROFS, "writable");
 	crab_store_detach(store);
 	tap_ok(true, "badmem: %s: a leaf with a bad page is quarantined, the rest is served", s->layout);
 	badmedia_end();
@@ -194,7 +185,6 @@ static void test_overlap(void)
 	struct crab_store_info info;
 	struct crab_geometry geo;
 	struct crab_store *store;
-	struct crab_old old;
 	u64 number;
 
 	badmedia_begin();
@@ -202,7 +192,7 @@ static void test_overlap(void)
 	next = slots_of(&geo, number);
 	last = slots_of(&geo, leaf_nth(&subjects[1], &geo, 2)) + crab_leaf_slots(8192) - 1;
 	store = badmedia_attach(&report);
-	tap_check(!crab_store_delete(store, le64_to_cpu(last->key), &old), "the leaf is not full");
+	tap_check(!store_delete(store, le64_to_cpu(last->key)), "the leaf is not full");
 	crab_store_detach(store);
 	*last = *next;
 	badmedia_fail(crab_leaf_offset(&geo, number) + BAD_PAGE, BAD_PAGE);
@@ -235,12 +225,11 @@ static void key_is_lost(u64 at, u64 key)
 {
 	struct crab_attach_report report;
 	struct crab_store *store;
-	u64 value;
 
 	crab_badmem_add(&badmedia_list, at, CRAB_LINE);
 	store = badmedia_attach(&report);
 	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
-	tap_check(crab_store_search(store, key, &value) == -EUCLEAN, "key %llu is guessed",
+	tap_check(store_search(store, key) == -EUCLEAN, "key %llu is guessed",
 		  (unsigned long long)key);
 	crab_store_detach(store);
 	crab_badmem_init(&badmedia_list);
@@ -256,7 +245,6 @@ static void test_twins(const struct subject *s)
 	struct crab_attach_report report;
 	struct crab_geometry geo;
 	struct crab_store *store;
-	struct crab_old old;
 	u64 key, at = 0;
 
 	badmedia_begin();
@@ -264,8 +252,7 @@ static void test_twins(const struct subject *s)
 	store = badmedia_attach(&report);
 	for (key = BAD_KEYS; !at && key < 2 * BAD_KEYS; key += 2) {
 		memcpy(copy, badmedia.base, BAD_SIZE);
-		tap_check(!crab_store_delete(store, key, &old), "delete %llu",
-			  (unsigned long long)key);
+		tap_check(!store_delete(store, key), "delete %llu", (unsigned long long)key);
 		at = changed_link(copy, &geo);
 	}
 	tap_check(at, "no delete changes one link only");
@@ -286,7 +273,6 @@ static void test_free(const struct subject *s, u32 leaf_bytes, bool known, u64 l
 	struct crab_geometry geo;
 	struct crab_store *store;
 	char reason[CRAB_REASON_LEN];
-	struct crab_old old;
 	u64 key, leaves;
 	int err = 0;
 
@@ -302,7 +288,7 @@ static void test_free(const struct subject *s, u32 leaf_bytes, bool known, u64 l
 	tap_check(badmedia_leaves(store, reason) == leaves, "%llu bad leaves, %s",
 		  (unsigned long long)badmedia_leaves(store, reason), reason);
 	for (key = 2 * BAD_KEYS; !err; key += 2)
-		err = crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
+		err = store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE);
 	tap_check(err == -ENOSPC, "error %d", err);
 	while (crab_store_maintain(store))
 		;
@@ -421,11 +407,10 @@ static void test_format(void)
 static void test_runtime(const struct subject *s, u32 leaf_bytes)
 {
 	struct crab_attach_report report;
-	u64 first = 0, last = 0, number, page, value;
+	u64 first = 0, last = 0, number, page;
 	struct crab_geometry geo;
 	struct crab_store *store;
 	char reason[CRAB_REASON_LEN];
-	struct crab_old old;
 	u32 lost, leaves = max(BAD_PAGE / leaf_bytes, 1U);
 
 	badmedia_begin();
@@ -441,9 +426,9 @@ static void test_runtime(const struct subject *s, u32 leaf_bytes)
 	lost = badmedia_search(store, &first, &last);
 	tap_check(lost && lost <= leaves * leaf_bytes / 16, "%u keys lost", lost);
 	tap_check(badmedia_scan(store) == BAD_KEYS - lost, "scan: %u records", badmedia_scan(store));
-	tap_check(crab_store_insert(store, first, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
-	tap_check(crab_store_delete(store, first, &old) == -EROFS, "delete");
-	tap_check(crab_store_search(store, first, &value) == -EUCLEAN, "search");
+	tap_check(store_put(store, first, 1) == -EROFS, "insert");
+	tap_check(store_delete(store, first) == -EROFS, "delete");
+	tap_check(store_search(store, first) == -EUCLEAN, "search");
 	tap_check(badmedia_errors(store) == badmedia_leaves(store, reason) ||
 		  (!s->listed && badmedia_errors(store) > badmedia_leaves(store, reason)),
 		  "check: %llu errors", (unsigned long long)badmedia_errors(store));
@@ -530,7 +515,6 @@ static void late_one(const struct subject *s, u32 leaf_bytes, enum late what)
 	struct crab_geometry geo;
 	struct crab_store *store;
 	u64 page = CRAB_HEAD_OFFSET, key;
-	struct crab_old old;
 	u32 refused;
 
 	badmedia_begin();
@@ -539,7 +523,7 @@ static void late_one(const struct subject *s, u32 leaf_bytes, enum late what)
 	if (what != LATE_HEAD)
 		page = round_down(crab_leaf_offset(&geo, leaf_nth(s, &geo, 5)), BAD_PAGE);
 	for (key = 0; what == LATE_THIN && key < 2 * BAD_KEYS; key += 2)
-		tap_check(key % 16 == 0 || !crab_store_delete(store, key, &old), "delete");
+		tap_check(key % 16 == 0 || !store_delete(store, key), "delete");
 	badmedia_fail(page, BAD_PAGE);
 	crab_store_fail(store, page, BAD_PAGE);
 	refused = badmedia_late(store);

@@ -3,15 +3,9 @@
  * This file tests memory that cannot be read under stores of the engine clfb: the keys below an
  * unreadable node, or in an unreadable leaf, are quarantined, and no others.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-
 #include "badmedia.h"
 #include "engines/clfb/node.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 static const char * const layouts[] = { "inplace", "twin" };
 
@@ -20,7 +14,6 @@ static void judge(struct crab_store *store, u32 most)
 {
 	char reason[CRAB_REASON_LEN];
 	u64 first = 0, last = 0;
-	struct crab_old old;
 	u32 lost;
 
 	tap_check(badmedia_leaves(store, reason), "nothing is quarantined");
@@ -30,7 +23,7 @@ static void judge(struct crab_store *store, u32 most)
 	tap_check(badmedia_scan(store) == BAD_KEYS - lost, "scan: %u records",
 		  badmedia_scan(store));
 	tap_check(badmedia_errors(store), "check found nothing");
-	tap_check(crab_store_insert(store, first, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "writable");
+	tap_check(store_put(store, first, 1) == -EROFS, "writable");
 }
 
 /* A page of leaves, if @page is 0, or of nodes fails, known to the next attach, or under the attached store */
@@ -89,7 +82,6 @@ static void test_free(const char *layout, u32 leaf_bytes)
 	char reason[CRAB_REASON_LEN];
 	struct crab_geometry geo;
 	struct crab_store *store;
-	struct crab_old old;
 	u64 key, first, last;
 	int err = 0;
 
@@ -100,7 +92,7 @@ static void test_free(const char *layout, u32 leaf_bytes)
 	tap_check(!IS_ERR(store), "attach: %ld", PTR_ERR(store));
 	tap_check(badmedia_leaves(store, reason) == BAD_PAGE / leaf_bytes, "bad leaves: %s", reason);
 	for (key = 2 * BAD_KEYS; !err; key += 2)
-		err = crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
+		err = store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE);
 	tap_check(err == -ENOSPC, "error %d", err);
 	tap_check(!badmedia_search(store, &first, &last), "keys were lost");
 	tap_check(!badmedia_errors(store), "check found damage");
@@ -199,12 +191,11 @@ static void test_log(u64 listed)
 {
 	struct crab_attach_report report;
 	struct crab_store *store;
-	struct crab_old old;
 	u64 value;
 
 	badmedia_begin();
 	store = store_format_attach(&badmedia, "clfb", "inplace", 512);
-	tap_check(!crab_store_insert(store, 1, 2, CRAB_INSERT_CREATE, &old), "insert");
+	tap_check(!store_insert(store, 1, 2, CRAB_INSERT_CREATE), "insert");
 	crab_store_detach(store);
 	badmedia_fail_listed(CRAB_AREA_OFFSET, BAD_PAGE, listed);
 	store = badmedia_attach(&report);

@@ -3,19 +3,10 @@
  * This file tests memory that fails under the first or the last line of a leaf, or under all of it:
  * each time this leaf is quarantined, once, and none next to it.
  */
-#include <stdio.h>
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
 #include "engines/clfb/node.h"
-#include "model.h"
 #include "shared/pool.h"
-#include "tap.h"
+#include "test.h"
 
 #define RECORDS	1200U
 #define KEYS	(2 * RECORDS)
@@ -40,10 +31,9 @@ static bool there[KEYS];
 static u32 lost_keys(struct crab_store *store)
 {
 	u32 key, lost = 0;
-	u64 value;
 
 	for (key = 0; key < KEYS; key++)
-		lost += crab_store_search(store, key, &value) == -EUCLEAN;
+		lost += store_search(store, key) == -EUCLEAN;
 	return lost;
 }
 
@@ -125,7 +115,6 @@ static void test_ends(const char *const *subject)
 {
 	struct crab_store *store;
 	struct crab_geometry geo;
-	struct crab_old old;
 	u64 leaves, first, key = KEYS;
 
 	badmedia_begin();
@@ -134,7 +123,7 @@ static void test_ends(const char *const *subject)
 	crab_store_detach(store);
 	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &first);
 	store = badmedia_attach(&(struct crab_attach_report){ });
-	while (!crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old))
+	while (!store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE))
 		key++;
 	crab_store_detach(store);
 	part_fails(crab_leaf_offset(&geo, geo.leaves) - CRAB_LINE, 2 * CRAB_LINE, &leaves);

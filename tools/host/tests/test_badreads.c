@@ -6,17 +6,9 @@
  * Then they turn into other memory under the attached store: seeks must keep to the ranges, and scans
  * must not pass a leaf silently.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
-#include "model.h"
 #include "shared/pool.h"
-#include "tap.h"
+#include "test.h"
 
 #define RECORDS		1200U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
@@ -271,14 +263,13 @@ static void test_changed(const char *const *subject)
 static __le64 *key_word(u64 key)
 {
 	__le64 *word = (void *)badmedia.base, *end = word + BAD_SIZE / sizeof(*word), was;
-	u64 value;
 
 	for (; word < end; word++) {
 		was = *word;
 		if ((le64_to_cpu(was) & KEY_BITS) != key)
 			continue;
 		*word = cpu_to_le64(le64_to_cpu(was) + MOVED);
-		if (crab_store_search(store, key, &value) == -ENOENT)
+		if (store_search(store, key) == -ENOENT)
 			return word;
 		*word = was;
 	}
@@ -404,7 +395,7 @@ static bool leaf_is_quarantined(const struct leaf *leaf)
 	struct crab_check_report check;
 	char reason[CRAB_REASON_LEN];
 	struct crab_geometry *geo = &store->engine->geo;
-	u64 value, offset;
+	u64 offset;
 
 	if (!crab_store_is_readonly(store) || !crab_pool_is_closed(store->engine->pool) ||
 	    badmedia_leaves(store, reason) != 1 || crab_store_check(store, &check))
@@ -414,10 +405,10 @@ static bool leaf_is_quarantined(const struct leaf *leaf)
 	       offset % geo->leaf_bytes == 0 && offset / geo->leaf_bytes ==
 	       ((u8 *)leaf->word - badmedia.base - geo->pool_offset) / geo->leaf_bytes &&
 	       strstr(reason, check.damage.what) &&
-	       crab_store_search(store, leaf->low, &value) == -EUCLEAN &&
-	       crab_store_search(store, leaf->high - 1, &value) == -EUCLEAN &&
-	       crab_store_search(store, leaf->low - 1, &value) != -EUCLEAN &&
-	       crab_store_search(store, leaf->high, &value) != -EUCLEAN;
+	       store_search(store, leaf->low) == -EUCLEAN &&
+	       store_search(store, leaf->high - 1) == -EUCLEAN &&
+	       store_search(store, leaf->low - 1) != -EUCLEAN &&
+	       store_search(store, leaf->high) != -EUCLEAN;
 }
 
 /* A key that moves out of the leaf, or to another record's; @up: only a scan up notices it */

@@ -2,17 +2,9 @@
 /*
  * This file tests memory that cannot be read under slabs of blobs.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "badmedia.h"
 #include "store/blob_priv.h"
-#include "tap.h"
+#include "test.h"
 
 static u8 blob[10000];
 

@@ -4,14 +4,9 @@
  * goes on after a quarantined range, and lacks only records of such ranges. Most records were deleted
  * since, so that notes are in front of each range. After its end the snapshot returns -ESTALE.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
 #include "store/snap.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEFT	16U	/* one record of so many is not deleted */
 
@@ -29,7 +24,6 @@ static void begin(const char *const *engine)
 	struct crab_attach_report report;
 	struct crab_geometry geo;
 	char reason[CRAB_REASON_LEN];
-	struct crab_old old;
 	u64 key, page;
 
 	badmedia_begin();
@@ -39,7 +33,7 @@ static void begin(const char *const *engine)
 	snap = crab_snap_open(store);
 	for (key = 0; key < 2 * BAD_KEYS; key += 2)
 		if (key / 2 % LEFT != LEFT / 2)
-			tap_check(!crab_store_delete(store, key, &old), "delete of %llu", key);
+			tap_check(!store_delete(store, key), "delete of %llu", key);
 	page = round_up(geo.pool_offset, BAD_PAGE);
 	do {
 		page += 8 * BAD_PAGE;	/* the leaves of a page may be free */
@@ -145,8 +139,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_scan(engines[i], false, 1);

@@ -11,17 +11,11 @@
  *   test_badtasks
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define LEAF_BYTES	1024U
 #define SLOTS		4U
@@ -90,16 +84,7 @@ static enum phase phase_of(struct ea_tree *tree)
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(bad.store, key, key, CRAB_INSERT_CREATE, &old);
-}
-
-static int del(u64 key)
-{
-	struct crab_old old;
-
-	return crab_store_delete(bad.store, key, &old);
+	return store_insert(bad.store, key, key, CRAB_INSERT_CREATE);
 }
 
 /* A full leaf */
@@ -129,7 +114,7 @@ static void split_second(void *arg)
 
 static void empty(void *arg)
 {
-	ended(del(30));
+	ended(store_delete(bad.store, 30));
 }
 
 static void prepare_full(void)
@@ -152,7 +137,7 @@ static void prepare_before(void)
 static void prepare_single(void)
 {
 	fill(0);
-	tap_check(!put(25) && !del(40), "the second leaf");
+	tap_check(!put(25) && !store_delete(bad.store, 40), "the second leaf");
 }
 
 static void read_all(bool lost)
@@ -186,11 +171,11 @@ static void access_all(void)
 	struct crab_flow flow = { .media = &bad.media };
 	struct crab_record record;
 	struct crab_old old;
-	u64 key, value;
+	u64 key;
 	int err;
 
 	for (key = 5; key < 3 * QUARTER; key = key > 60 ? key + QUARTER - 60 : key + 5) {
-		err = crab_store_search(bad.store, key, &value);
+		err = store_search(bad.store, key);
 		tap_check(!err || err == -ENOENT || err == -EUCLEAN, "search of %llu: %d", key, err);
 		crab_store_seek(bad.store, key, CRAB_SEEK_GE, &record);
 		crab_store_seek(bad.store, key, CRAB_SEEK_LE, &record);
@@ -245,8 +230,7 @@ static void run_place(u32 place)
 	tap_check(tasks_run(&plan) == TASKS_DONE, "place %u: the tasks come to no end", place);
 	tap_check(!bad.faults, "place %u: memory that failed is accessed", place);
 	page_protect(PROT_READ | PROT_WRITE);
-	crab_store_detach(bad.store);
-	media_destroy(&bad.media);
+	store_end(bad.store);
 }
 
 static void run_scene(const struct scene *scene)
@@ -278,8 +262,6 @@ int main(void)
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	sigaction(SIGSEGV, &action, NULL);
 	crab_host_log = NULL;
 	crab_host_cpus = 1;

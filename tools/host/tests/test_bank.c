@@ -7,19 +7,10 @@
  * Invariant: the sum of all accounts never changes, for any snapshot and after an attach.
  */
 #include <pthread.h>
-#include <stdio.h>
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define TELLERS		3U
 #define ACCOUNTS	8U
@@ -258,14 +249,11 @@ static void test_engine(const char *engine, bool named)
 	tap_check(transfers > STEPS / 8, "%llu transfers", transfers);
 	tap_ok(!faults, "%s, %s: %llu transfers, %llu refused, %u audits: %u faults", engine,
 	       named ? "names" : "blobs", transfers, stale, rounds, faults);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_engine("crab", false);
 	test_engine("crab", true);
 	test_engine("nvtree", false);

@@ -7,19 +7,8 @@
  * Invariant: each byte of a value depends on its key and on its generation, so that a part of
  * another value is noticed.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define KEYS		64U
 #define STEPS		6000U
@@ -88,12 +77,6 @@ static void run_format(struct run *r, const char *engine, const char *layout, u3
 	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512 + nodes);
 	r->seed = 7;
 	r->store = store_make(&r->media, &options);
-}
-
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
 }
 
 /* A condition that holds, or one that does not; returns the error that must come */
@@ -263,7 +246,7 @@ static void test_model(const char *engine, const char *layout, u32 leaves)
 	tap_check(!r.full == (leaves == LEAVES), "%u times full", r.full);
 	tap_ok(true, "%s %s: %u steps with blobs in %u leaves agree with the model, %u times full",
 	       engine, layout, STEPS, leaves, r.full);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* The verbs on records are refused, and those on blobs in a store of records */
@@ -277,7 +260,6 @@ static void test_refused(void)
 	struct crab_blob_entry entry;
 	struct crab_cursor cursor;
 	struct crab_record record;
-	struct crab_old old;
 	struct run r;
 	u64 word;
 
@@ -287,8 +269,8 @@ static void test_refused(void)
 	tap_check(crab_store_search(r.store, 1, &word) == -EOPNOTSUPP, "search");
 	tap_check(crab_store_seek(r.store, 1, CRAB_SEEK_GE, &record) == -EOPNOTSUPP, "seek");
 	tap_check(crab_cursor_read(r.store, &cursor, &record, 1) == -EOPNOTSUPP, "scan");
-	tap_check(crab_store_insert(r.store, 1, 2, CRAB_INSERT_EITHER, &old) == -EOPNOTSUPP, "insert");
-	tap_check(crab_store_delete(r.store, 1, &old) == -EOPNOTSUPP, "delete");
+	tap_check(store_put(r.store, 1, 2) == -EOPNOTSUPP, "insert");
+	tap_check(store_delete(r.store, 1) == -EOPNOTSUPP, "delete");
 	tap_check(crab_cursor_delete(r.store, &cursor, 1, &word) == -EOPNOTSUPP, "delete a range");
 	crab_store_batch(r.store, &op, 1);
 	tap_check(op.status == -EOPNOTSUPP, "batch: %d", op.status);
@@ -301,9 +283,8 @@ static void test_refused(void)
 		  crab_blob_get(r.store, &get) == -EINVAL, "the reserved key");
 	put = (struct crab_blob_write){ .key = 1, .data = value, .bytes = crab_blob_most(r.store, 0) + 1 };
 	tap_check(crab_blob_put(r.store, &put) == -EMSGSIZE, "a value that is too long");
-	crab_store_detach(plain);
-	media_destroy(&media);
-	run_end(&r);
+	store_end(plain);
+	store_end(r.store);
 	tap_ok(true, "verbs of the other kind of store, the reserved key, too long values");
 }
 
@@ -362,7 +343,7 @@ static void test_full(const char *engine, const char *layout)
 	check_finds_nothing(&r);
 	tap_ok(first > 500, "%s %s: %u blobs of 900 bytes fill 1 MiB; they can be erased, and fit again",
 	       engine, layout, first);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Every fourth blob remains; returns how many */
@@ -418,7 +399,7 @@ static void test_evacuation(const char *engine, const char *layout, bool urgent)
 		  lent, r.store->blobs->extents.lent);
 	tap_ok(true, "%s %s: %u of %u blobs remain, and their slabs return %s", engine, layout, left, blobs,
 	       urgent ? "as puts need them" : "in maintenance");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Each bit of a blob's words but those of the padding: the key reads as damaged, and no other one */
@@ -455,7 +436,7 @@ static void test_damage(void)
 	tap_check(!report.damage.count && !crab_store_is_readonly(r.store), "check: %s",
 		  report.damage.what);
 	tap_ok(true, "each of %llu bits of a blob, flipped, is the damage of one key", bit);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Changes the word of key 5 by the engine, and attaches: is it reported, and the store read-only? */
@@ -463,7 +444,6 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 {
 	struct crab_blob_write put = { .bytes = 100, .data = value };
 	struct crab_flow flow = { };
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_blob_read get = { .key = 5 };
 	u64 word, other;
@@ -481,7 +461,7 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 				    CRAB_INSERT_EITHER, &old);
 	tap_check(crab_blob_get(r.store, &get) == -EUCLEAN, "%s: get", what);
 	crab_store_detach(r.store);
-	r.store = crab_store_attach(&r.media, &options, &report);
+	r.store = store_try(&r.media, &report);
 	tap_check(!IS_ERR(r.store) && report.verdict == CRAB_VERDICT_RO, "%s: %s", what,
 		  report.reason);
 	err = crab_blob_get(r.store, &get);
@@ -490,7 +470,7 @@ static void word_is_reported(u64 (*change)(u64 word, u64 other), const char *wha
 	tap_check(!crab_blob_get(r.store, &get), "%s: the other key", what);
 	put.key = 9;
 	tap_check(crab_blob_put(r.store, &put) == -EROFS, "%s: put", what);
-	run_end(&r);
+	store_end(r.store);
 }
 
 static u64 change_twin(u64 word, u64 other)	{ return other; }
@@ -519,11 +499,10 @@ static void test_numbers(void)
 	run_format(&r, "crab", "", LEAVES);
 	crab_store_detach(r.store);
 	for (bit = 0; bit < sizeof(struct crab_dblobs) * 8; bit++) {
-		struct crab_attach_options options = { };
 		struct crab_attach_report report;
 
 		r.media.base[CRAB_BLOBS_OFFSET + bit / 8] ^= 1 << bit % 8;
-		r.store = crab_store_attach(&r.media, &options, &report);
+		r.store = store_try(&r.media, &report);
 		wrong += IS_ERR(r.store) || report.verdict != CRAB_VERDICT_RO;
 		crab_store_check(r.store, &check);
 		missed += !check.damage.count;
@@ -561,15 +540,13 @@ static void test_versions(void)
 		before = put.version;
 	}
 	tap_ok(true, "no version is used twice");
-	run_end(&r);
+	store_end(r.store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_model(engines[i][0], engines[i][1], LEAVES);

@@ -6,22 +6,11 @@
  *
  * Invariant: each byte of a value depends on its key and on its generation.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define KEYS		96U
 #define STEPS		1500U
@@ -90,12 +79,6 @@ static void run_format(struct run *r, const char *engine, const char *layout, bo
 	r->store = store_make(&r->media, &options);
 }
 
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
-}
-
 static void write_make(struct run *r, u32 i, struct crab_blob_write *write)
 {
 	*write = (struct crab_blob_write){ .key = key_of(i) };
@@ -140,13 +123,11 @@ static void compare_one(struct run *r, struct crab_snap *snap, const struct know
 
 static void compare(struct run *r)
 {
-	struct crab_check_report report;
 	u32 i;
 
 	for (i = 0; i < KEYS; i++)
 		compare_one(r, NULL, &r->key[i], i);
-	tap_check(!crab_store_check(r->store, &report) && !report.damage.count, "%s",
-		  report.damage.what);
+	store_check_good(r->store);
 }
 
 /* A condition, true or not; returns the error that must come */
@@ -311,7 +292,7 @@ static void test_random(const char *engine, const char *layout, bool names, u32 
 	tap_check(leaves == LEAVES ? !r.full : r.full > STEPS / 100, "%u times full", r.full);
 	tap_ok(r.refused > STEPS / 20, "%s %s, %s: %u steps, %u commits refused by a condition, %u times full",
 	       engine, layout, names ? "names" : "blobs", STEPS, r.refused, r.full);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* A snapshot has all of a commit or none, and a watch reports its changes */
@@ -335,7 +316,7 @@ static void test_observed(bool names)
 	tap_check(crab_store_observe(r.store) == 1 && !crab_store_observe(r.store), "not observed");
 	watch = crab_watch_open(r.store, &watched);
 	for (i = 0; i < 60; i++) {
-		snap = crab_store_observe(r.store) < 0 ? NULL : crab_snap_open(r.store);
+		snap = store_snap(r.store);
 		memcpy(before, r.key, sizeof(before));
 		while (fill(&r, 8, false, &failed))
 			;
@@ -355,7 +336,7 @@ static void test_observed(bool names)
 	crab_watch_close(watch);
 	crab_store_unobserve(r.store);
 	tap_ok(true, "%s: 60 commits, observed", names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Nothing of a commit with bad operands is done */
@@ -404,7 +385,7 @@ static void test_bad(bool names)
 	commit.ops[0].write.mode = CRAB_INSERT_CREATE;
 	refuse(&r, 0, 1, "a test in a read-only store");
 	tap_ok(true, "%s: bad operands are refused", names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Stores that are not of both, and the other commit of a store that is */
@@ -474,15 +455,12 @@ static void test_full(bool names)
 	restart(&r);
 	tap_ok(r.full && r.store->blobs->extents.lines < lines / 2, "%s: full, and then not",
 	       names ? "names" : "blobs");
-	run_end(&r);
+	store_end(r.store);
 }
 
 static u64 fences(struct run *r)
 {
-	struct crab_store_info info;
-
-	crab_store_info(r->store, &info);
-	return info.counts.fences;
+	return store_info(r->store).counts.fences;
 }
 
 /* Fences of a commit of @n replacements */
@@ -515,7 +493,7 @@ static void test_counts(const char *engine, const char *layout)
 	tap_ok(one == alone + 2 && many <= one + 15 * (alone - 1),
 	       "%s %s: replacements, a put, a commit of 1 and of 16: %llu, %llu and %llu fences",
 	       engine, layout, alone, one, many);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Names as long as they may be, and such that begin alike; the struct is used again */
@@ -543,15 +521,13 @@ static void test_lengths(void)
 	commit.ops[1].write.name_bytes = 0;
 	tap_ok(crab_named_commit(r.store, &commit) == -EINVAL && commit.failed == 1,
 	       "names of a commit are as long as those of a put");
-	run_end(&r);
+	store_end(r.store);
 }
 
 int main(void)
 {
 	u32 i, names;
 
-	if (crab_persist_init())
-		return 2;
 	for (names = 0; names < 2; names++) {
 		for (i = 0; i < ARRAY_SIZE(engines); i++) {
 			test_random(engines[i][0], engines[i][1], names, LEAVES);

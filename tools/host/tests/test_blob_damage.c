@@ -6,23 +6,11 @@
  *
  * Invariant: no value is overwritten, and no name that exists is reported as missing.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/blob_commit.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAVES		512U
 #define NAMES		120U
@@ -51,19 +39,12 @@ static void begin(const char *engine, const char *layout, bool names)
 	store = store_make(&media, &options);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* Attaches a store that may be damaged; is it read-only? */
 static bool attach_readonly(void)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	return report.verdict == CRAB_VERDICT_RO;
 }
@@ -125,7 +106,7 @@ static void list_is_true(struct crab_snap *snap, u32 n, const char *what)
 /* Each list has all names, or ends with an error; each name is there, or damaged */
 static u32 names_are_true(u32 n)
 {
-	struct crab_snap *snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	struct crab_snap *snap = store_snap(store);
 	u32 i, served = 0;
 	int err;
 
@@ -160,7 +141,7 @@ static void test_numbers(void)
 	tap_check(lost == bits / 2, "%u sizes of slabs", lost);
 	store = store_attach(&media);
 	tap_ok(true, "names: each of %u bits of the numbers, flipped: no name is missing", bits);
-	end();
+	store_abandon(store);
 }
 
 /* Sizes with their right check: attach makes tables for none that FORMAT does not choose */
@@ -186,7 +167,7 @@ static void test_sizes(void)
 	crab_store_abandon(store);
 	tap_check(attach_readonly(), "three times the smallest size");
 	tap_ok(true, "slabs that are smaller or larger than FORMAT makes them are damage");
-	end();
+	store_abandon(store);
 }
 
 /* The size of slabs changes under the store, to another one that FORMAT could choose */
@@ -202,7 +183,7 @@ static void test_changed_size(void)
 	tap_check(!crab_store_check(store, &report), "check");
 	tap_ok(report.damage.count == 1 && report.damage.offset == SLAB_OFFSET,
 	       "CHECK notices another size of slabs: %s", report.damage.what);
-	end();
+	store_abandon(store);
 }
 
 /* The word of key 1 is made to name the extent of key 2 */
@@ -262,7 +243,7 @@ static int commit(u64 key)
 /* The note of the snapshot has the word, and would own the extent */
 static int put_noted(u64 key)
 {
-	struct crab_snap *snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	struct crab_snap *snap = store_snap(store);
 	int err = put(key);
 
 	crab_snap_close(snap);
@@ -318,7 +299,7 @@ static void test_stray(const char *engine, const char *layout)
 	for (i = 0; i < ARRAY_SIZE(writes); i++) {
 		begin(engine, layout, false);
 		stray_write(writes[i].name, writes[i].write);
-		end();
+		store_abandon(store);
 	}
 	tap_ok(true, "%s %s: a write of a key whose word names the extent of another key", engine,
 	       layout);
@@ -354,7 +335,7 @@ static void test_unlisted(void)
 	tap_ok(questions >= 7, "a list asks %u times, at keys that it leaves out, whether it is to end",
 	       questions);
 	store->engine->stop.asked = NULL;
-	end();
+	store_abandon(store);
 }
 
 /* A key in the middle of a leaf becomes the reserved one, which no engine looks up */
@@ -380,7 +361,7 @@ static void test_reserved(void)
 	tap_check(!entry[0].err && entry[1].err == -EUCLEAN && !entry[2].err, "%d", entry[1].err);
 	tap_ok(!crab_store_check(store, &report) && report.damage.count,
 	       "a key becomes the reserved one: a list and CHECK do not look it up");
-	end();
+	store_abandon(store);
 }
 
 /* The word of key 1 is another one at each load: a list and a get of it end */
@@ -428,7 +409,7 @@ static void test_restless(const char *engine, const char *layout)
 	tap_ok(restless_left && restless_left < ENDLESS,
 	       "%s %s: the word of a blob is another one at each load: %u loads", engine, layout,
 	       ENDLESS - restless_left);
-	end();
+	store_abandon(store);
 }
 
 /* From the load of the size of slabs on, a leaf reads all ones */
@@ -517,7 +498,7 @@ static void test_blind(const char *engine, const char *layout)
 	tap_check(found > 1, "%u leaves are noticed", found);
 	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when blobs are marked",
 	       engine, layout, found, hidden);
-	end();
+	store_abandon(store);
 }
 
 /* A hidden leaf whose lines have a crc: the engine has verified it just before */
@@ -543,7 +524,7 @@ static void test_check(void)
 	tap_check(!report.damage.count, "%s", report.damage.what);
 	tap_check(hidden > 1 && found == hidden, "%u of %u leaves", found, hidden);
 	tap_ok(true, "clfb encoded: CHECK reports each of %u leaves that it cannot read", hidden);
-	end();
+	store_abandon(store);
 }
 
 int main(void)
@@ -551,8 +532,6 @@ int main(void)
 	u64 seed = 5;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (i = 0; i < ARRAY_SIZE(values); i++)
 		rng_fill((u8 *)values[i], seed + i, sizeof(values[i]));

@@ -10,22 +10,12 @@
  *
  *   test_blob_snap [ROUNDS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	40U
 #define SNAPS	4U
@@ -329,10 +319,8 @@ static void world_watch(struct world *w)
 static void lines_are_right(struct world *w)
 {
 	u64 lines = w->store->blobs->extents.lines;
-	struct crab_check_report report;
 
-	tap_check(!crab_store_check(w->store, &report) && !report.damage.count, "check: %s",
-		  report.damage.what);
+	store_check_good(w->store);
 	crab_store_abandon(w->store);
 	w->store = store_attach(&w->media);
 	tap_check(w->store->blobs->extents.lines == lines, "%llu lines, not %llu", lines,
@@ -355,8 +343,7 @@ static void finish(struct world *w)
 	tap_check(!gate || (!gate->notes && !gate->owned), "notes are left");
 	tap_check(!w->store->blobs->erased.root, "erased names are left");
 	lines_are_right(w);
-	crab_store_detach(w->store);
-	media_destroy(&w->media);
+	store_end(w->store);
 }
 
 static void test_random(const char *const *engine, bool named, u32 leaves, u64 bytes, u32 rounds)
@@ -577,8 +564,6 @@ int main(int argc, char **argv)
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 6000, i;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_random(engines[i], false, LEAVES, 0, rounds);
 		test_random(engines[i], true, LEAVES, 0, rounds);

@@ -10,20 +10,11 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define THREADS		4U
 #define KEYS		24U	/* at most */
@@ -226,7 +217,6 @@ static struct crab_store *format(struct crab_media *media, const char *engine, b
 static void test_engine(const char *engine, u32 number)
 {
 	static struct worker worker[THREADS];
-	struct crab_check_report report;
 	struct crab_media media;
 	pthread_t keeper;
 	u64 lines, freed;
@@ -257,13 +247,11 @@ static void test_engine(const char *engine, u32 number)
 	store = store_attach(&media);
 	tap_check(store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
 		  store->blobs->extents.lines, lines);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s",
-		  report.damage.what);
+	store_check_good(store);
 	tap_check(snaps > ROUNDS / 8, "%llu snapshots held", snaps);
 	tap_ok(!faults, "%s: %u threads, %llu gets among puts and erases of %u keys, %llu slabs emptied, %llu snapshots: %u faults",
 	       engine, THREADS, gets, keys, freed, snaps, faults);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void *any_run(void *arg)
@@ -300,8 +288,7 @@ static void test_first(void)
 	pthread_join(thread, NULL);
 	crab_store_unobserve(store);
 	tap_ok(first == 1, "the first observer of a store comes while calls ask for snapshots");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void name_do(int (*verb)(struct crab_store *store, struct crab_blob_write *write),
@@ -357,14 +344,11 @@ static void test_names(void)
 	__atomic_store_n(&running, 0, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(!faults && !crab_names_dram(store), "INFO while names come and go");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_first();
 	test_names();
 	test_engine("crab", 4);

@@ -6,19 +6,11 @@
  *
  * Invariant: after an attach that has not read all records no extent is allocated.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "media/badmem.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		256U
 #define VALUES		150U	/* more than one chunk of attach */
@@ -38,12 +30,6 @@ static void begin(bool names, bool commits)
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
 	store = store_make(&media, &options);
-}
-
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
 }
 
 static void fill(void)
@@ -82,7 +68,7 @@ static void test_records(void)
 	tap_ok(ops[0].status == -EOPNOTSUPP && ops[1].status == -EOPNOTSUPP,
 	       "a store of values has no records that are scanned back, or written in a batch: %d, %d",
 	       ops[0].status, ops[1].status);
-	end();
+	store_abandon(store);
 }
 
 /* Memory of one number that cannot be read: both are unknown */
@@ -103,7 +89,7 @@ static void test_unreadable(void)
 		media.bad = NULL;
 	}
 	tap_ok(!attach_finds_damage(false), "numbers in uncorrectable memory are damage");
-	end();
+	store_abandon(store);
 }
 
 /* A size of slabs whose low half is that of the store, and the one of an extent without slabs */
@@ -124,7 +110,7 @@ static void test_sizes(void)
 	crab_blobs_check_head(store, &damage);
 	tap_ok(damage.count == 1 && damage.offset == SLAB_OFFSET,
 	       "a size of slabs is damage if its low half is right, and if no slab is known");
-	end();
+	store_abandon(store);
 }
 
 /* Attach of the blobs alone, by an engine whose scans fail */
@@ -182,7 +168,7 @@ static void attach_end(void)
 	store->engine->own = own;
 	if (!store->blobs)
 		store->engine->ops = own;
-	end();
+	store_abandon(store);
 }
 
 static void test_scan(void)
@@ -248,7 +234,7 @@ static void test_word(void)
 		  strstr(store->engine->damage.what, "names no extent of its own"), "%llu: %s",
 		  store->engine->damage.count, store->engine->damage.what);
 	tap_ok(!store->blobs->names.root, "a word that names no extent is the damage of one name");
-	end();
+	store_abandon(store);
 }
 
 /* Each allocation fails in turn */
@@ -290,7 +276,7 @@ static void test_list(void)
 	tap_check(!attach_finds_damage(true), "read-only: %s", store->engine->damage.what);
 	tap_check(!attach_finds_damage(false), "writable: %s", store->engine->damage.what);
 	tap_ok(true, "the records of a list in force are those that attach counts");
-	end();
+	store_abandon(store);
 }
 
 /* A snapshot needs the names that are erased, as long as the store is attached */
@@ -301,9 +287,9 @@ static void test_erased(void)
 
 	begin(true, false);
 	tap_check(!crab_named_put(store, &write), "put");
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	tap_check(!crab_named_erase(store, &write) && store->blobs->erased.root, "erase");
-	end();
+	store_abandon(store);
 	tap_ok(snap && crab_snap_state(snap) == -ENODEV,
 	       "a store is detached that has erased names, and a snapshot");
 	crab_snap_close(snap);
@@ -311,8 +297,6 @@ static void test_erased(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_records();
 	test_unreadable();

@@ -3,15 +3,9 @@
  * This file tests inserts of the engine fastfair into full leaves while hardly any block is free, as
  * tasks: an insert returns -ENOSPC only if no block is free and its leaf has no room.
  */
-#include <linux/compiler.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-
 #include "engines/fastfair/tree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define NODE_BYTES	256U
 #define BLOCKS		40U
@@ -26,9 +20,7 @@ static u64 end;			/* the key after the highest one */
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	return store_insert(store, key, key, CRAB_INSERT_CREATE);
 }
 
 static void begin(void)
@@ -37,12 +29,6 @@ static void begin(void)
 	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
 	ff = ff_of(store->engine);
 	end = 0;
-}
-
-static void finish(void)
-{
-	crab_store_detach(store);
-	media_destroy(&media);
 }
 
 static void run(u64 seed)
@@ -83,7 +69,7 @@ static bool rivals_succeed(u64 seed)
 	tasks_add(rival, (void *)0);
 	tasks_add(rival, (void *)1);
 	run(seed);
-	finish();
+	store_end(store);
 	return !errs[0] && !errs[1];
 }
 
@@ -116,13 +102,12 @@ static void reader(void *arg)
 
 static void writer(void *arg)
 {
-	struct crab_old old;
 	u64 key;
 
 	while (!READ_ONCE(reading))
 		;
 	for (key = 0; key < end / 2; key += STEP)
-		tap_check(!crab_store_delete(store, key, &old), "delete of %llu", key);
+		tap_check(!store_delete(store, key), "delete of %llu", key);
 	tap_check(ff->pool.waiting > 2 && !left, "%llu blocks wait", ff->pool.waiting);
 	WRITE_ONCE(inserting, true);
 	errs[0] = put(end);
@@ -138,7 +123,7 @@ static int insert_waits(u64 seed)
 	tasks_add(writer, NULL);
 	tasks_add(reader, NULL);
 	run(seed);
-	finish();
+	store_end(store);
 	return errs[0];
 }
 
@@ -153,8 +138,6 @@ static void test_waits(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	test_rivals();
 	test_waits();

@@ -7,21 +7,10 @@
  *
  *   test_bounds [LEAVES]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LIMIT		2.6
 #define LEAF_BYTES	CRAB_LEAF_BYTES_MIN
@@ -320,10 +309,8 @@ static struct crab_store *attach(bool readonly, const struct content *content)
 
 	kills = 0;
 	store = crab_store_attach(&media, &options, &report);
-	if (IS_ERR(store)) {
-		printf("Bail out! attach: %ld %s\n", PTR_ERR(store), report.reason);
-		exit(2);
-	}
+	if (IS_ERR(store))
+		tap_bail("attach: %ld %s", PTR_ERR(store), report.reason);
 	tap_check(!kills, "%u allocations may wake the OOM killer", kills);
 	tap_check(content->damaged == !!store->engine->damage.count, "damage: %s", report.reason);
 	return store;
@@ -381,9 +368,8 @@ static void works_measure(const struct content *content, u64 n, u64 *took)
 	work(WRITABLE, store = attach(false, content));
 	if (!content->damaged)
 		verify(store, content);
-	crab_store_detach(store);
+	store_end(store);
 	tap_check(memory == before, "%lld bytes are left", (long long)(memory - before));
-	media_destroy(&media);
 }
 
 static void test_work(const struct content *content, u64 n)
@@ -446,8 +432,7 @@ static void test_stop(const struct content *content, u64 n)
 		tap_check(crab_store_seek(store, 4, CRAB_SEEK_GE, &record) == -EINTR, "seek");
 	}
 	patience = 0;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	tap_ok(stops > 10, "%s, %s: %u attaches stopped on the way, then one that is not",
 	       sorted ? "sorted" : "slotted", content->name, stops);
 }
@@ -477,8 +462,7 @@ static struct use memory_measure(const char *layout, u32 leaf_bytes, u64 pool, u
 	before = memory;
 	scan(store, false);
 	use.orders = memory - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return use;
 }
 
@@ -516,7 +500,6 @@ static void test_memory_free(const char *layout, u64 n)
 /* Attach fails before it allocates more memory than is free */
 static void test_scarce(u64 n)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u64 before = memory;
@@ -524,7 +507,7 @@ static void test_scarce(u64 n)
 	media_make("slotted", LEAF_BYTES, n, n, make_records);
 	crab_host_pages = n * 128 / PAGE_SIZE;
 	memory_peak = memory;
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(store == ERR_PTR(-ENOMEM), "attach: %ld", PTR_ERR(store));
 	tap_check(memory == before && memory_peak - before <= n * TEMPORARY + FIXED, "took %llu",
 		  memory_peak - before);
@@ -560,8 +543,6 @@ int main(int argc, char **argv)
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 8192;
 	u32 i, layout;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	crab_host_log = NULL;
 	crab_host_cpus = 1;

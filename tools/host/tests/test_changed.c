@@ -5,22 +5,11 @@
  * each walk must end, and a write that would build on such a line returns -EUCLEAN; the store is
  * read-only from then on. crabtree_changing makes any changes; these are the narrow ones.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <linux/bitops.h>
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "engines/clfb/clfb.h"
-#include "engines/clfb/node.h"
-#include "model.h"
+#include "clfb_node.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		300U
 #define LEAF_BYTES	512U
@@ -37,16 +26,7 @@ static struct clfb_tree *tree;
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
-}
-
-static int del(u64 key)
-{
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_put(store, key, key);
 }
 
 /* A store of @n records, whose keys are @step apart */
@@ -61,36 +41,9 @@ static void fill(const char *layout, u32 leaf_bytes, u32 n, u64 step)
 		tap_check(!put(i * step), "%u", i);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
-/* The line of a node that counts, on the media */
-static union clfb_line *line_of(u64 number)
-{
-	bool second = tree->copies > 1 && test_bit(number, tree->second);
-
-	return (union clfb_line *)(media.base + crab_clfb_node_offset(tree, number)) + second;
-}
-
 static u32 children(u64 number)
 {
-	return crab_clfb_line_count(line_of(number));
-}
-
-/* Other children for a node, with a crc that is right */
-static void rewrite(u64 number, const struct clfb_list *list)
-{
-	union clfb_line line, *to = line_of(number);
-
-	crab_clfb_line_encode(&line, list);
-	line.byte[CLFB_MARK] = to->byte[CLFB_MARK];
-	crab_clfb_line_put(line.byte + CLFB_CRC,
-			   crab_clfb_line_crc(&line, tree->base.geo.store_id, number, tree->copies > 1),
-			   sizeof(u32));
-	*to = line;
+	return crab_clfb_line_count(node_line(tree, number));
 }
 
 /* A write that meets damage: one -EUCLEAN, and read-only from then on */
@@ -115,7 +68,7 @@ static int clear(u64 high)
 		crab_cursor_init(&c, 0, high - 1);
 		n = crab_cursor_read(store, &c, r, ARRAY_SIZE(r));
 		for (i = 0; i < n && !err; i++)
-			err = del(r[i].key);
+			err = store_delete(store, r[i].key);
 	} while (n > 0 && !err);
 	return err ?: n;
 }
@@ -130,13 +83,13 @@ static void test_lower(const char *layout, bool far)
 	while (tree->levels < 2)
 		tap_check(!put(key++ * WIDE), "%llu", key);
 	tap_check(children(tree->root) == 2, "%u", children(tree->root));
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	list.ref[1] = far ? 1ULL << 39 : tree->base.geo.leaves;
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 	expect_damage(clear(list.key[1]), "a reference out of the pool");
 	tap_ok(true, "clfb, %s: no node %s out of the pool becomes the root", layout,
 	       far ? "far" : "just");
-	end();
+	store_abandon(store);
 }
 
 /* A split has no node of a line whose crc is wrong */
@@ -147,12 +100,12 @@ static void test_crc(const char *layout)
 	u32 i;
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
-	line_of(tree->root)->byte[CLFB_CRC] ^= 1;
+	node_line(tree, tree->root)->byte[CLFB_CRC] ^= 1;
 	for (i = 1; i <= RECORDS && !err; i++)
 		err = put(key + i);
 	expect_damage(err, "its line has changed");
 	tap_ok(true, "clfb, %s: a split has no children of a line with a wrong crc", layout);
-	end();
+	store_abandon(store);
 }
 
 /* A root of five children; its keys do not ascend any more, and half of its children are not there */
@@ -163,12 +116,12 @@ static void twist(const char *layout, u32 levels, struct clfb_list *list)
 	fill(layout, LEAF_BYTES, 0, 0);
 	while (tree->levels < levels || children(tree->root) < 5)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), list);
+	crab_clfb_line_decode(node_line(tree, tree->root), list);
 	third = list->key[2];
 	list->key[2] = list->key[3];
 	list->key[3] = third;
 	list->ref[2] = list->ref[4] = tree->base.geo.leaves;
-	rewrite(tree->root, list);
+	node_rewrite(tree, tree->root, list);
 }
 
 /* Walks to an end of the store; returns how many ranges were bad */
@@ -208,7 +161,7 @@ static void test_order(const char *layout, u32 levels)
 	tap_check(bad >= 3 * list.count, "%u", bad);
 	tap_ok(true, "clfb, %s, %u levels: a walk ends that meets keys which do not ascend", layout,
 	       levels);
-	end();
+	store_abandon(store);
 }
 
 /* Before load @at of the first word of a line its node loses all children but @children */
@@ -226,7 +179,7 @@ static struct crab_shadow *losing_begin(u32 at, u32 left)
 {
 	struct crab_shadow *shadow = crab_shadow_create(&media, NODES);
 
-	losing = line_of(tree->root);
+	losing = node_line(tree, tree->root);
 	losing_loads = 0;
 	losing_at = at;
 	losing_children = left;
@@ -257,7 +210,7 @@ static void test_splice(const char *layout)
 	expect_damage(err, "its line has changed");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: a node that has lost children since the descent is not split", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root is replaced by one that it had earlier, and that has one child less */
@@ -277,7 +230,7 @@ static void test_earlier(const char *layout)
 	u32 i;
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
-	earlier = *line_of(tree->root);
+	earlier = *node_line(tree, tree->root);
 	tap_check(!put(RECORDS * 4 * 1000), "put");
 	shadow = losing_begin(3, 0);
 	shadow->loading = earlier_loading;
@@ -288,7 +241,7 @@ static void test_earlier(const char *layout)
 	expect_damage(err, "it has lost a child");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: the earlier line of a node has no child that came later", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root changes before an unlink: the last record of the third leaf */
@@ -303,12 +256,12 @@ static void test_cut(const char *layout)
 	shadow = losing_begin(2, 2);
 	for (i = 0; i < RECORDS && !err; i++) {
 		losing_loads = 0;
-		err = del(key + i * 1000);
+		err = store_delete(store, key + i * 1000);
 	}
 	expect_damage(err, "its line has changed");
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: a node that has lost children since the descent loses no other", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The bit of slot 0 is lost before the third load of its word, with which a delete clears it */
@@ -324,7 +277,6 @@ static void fading_loading(struct crab_shadow *shadow, u32 word)
 static void test_mark(const char *layout)
 {
 	struct crab_shadow *shadow;
-	u64 value;
 	int err;
 
 	fill(layout, LEAF_BYTES, 5, 1000);
@@ -332,30 +284,29 @@ static void test_mark(const char *layout)
 	fading_loads = 0;
 	shadow = crab_shadow_create(&media, NODES);
 	shadow->loading = fading_loading;
-	err = del(0);
+	err = store_delete(store, 0);
 	tap_check(!err && fading_loads == 3, "%d after %u loads", err, fading_loads);
 	losing_end(shadow);
-	err = crab_store_search(store, 0, &value);
+	err = store_search(store, 0);
 	tap_ok(err == -ENOENT, "clfb, %s: a delete sets no bit that was lost meanwhile: %d", layout, err);
-	end();
+	store_abandon(store);
 }
 
 /* The line of the root changes between the walk of an attach and its repair */
 static void test_settle(const char *layout)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_shadow *shadow;
 
 	fill(layout, LEAF_BYTES, RECORDS * 5, 1000);
 	shadow = losing_begin(2, 0);
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%d", report.verdict);
 	tap_check(strstr(report.reason, "key 0 have changed"), "%s", report.reason);
 	losing_end(shadow);
 	tap_ok(true, "clfb, %s: repair cleans nothing that a changed line names", layout);
-	end();
+	store_abandon(store);
 }
 
 static int del_all(u64 first, u64 end)
@@ -363,7 +314,7 @@ static int del_all(u64 first, u64 end)
 	int err = 0;
 
 	for (; first < end && !err; first++)
-		err = del(first * 1000);
+		err = store_delete(store, first * 1000);
 	return err;
 }
 
@@ -383,9 +334,9 @@ static void stale(const char *layout)
 
 	fill(layout, LEAF_BYTES, RECORDS * 4, 1000);
 	tap_check(!del_all(RECORDS, RECORDS * 2 - 1), "second leaf");
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	tap_check(!del_all(RECORDS * 2 - 1, RECORDS * 2), "its last record");
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 }
 
 static void test_stale(const char *layout)
@@ -394,15 +345,15 @@ static void test_stale(const char *layout)
 	expect_damage(del_all(RECORDS * 2 - 1, RECORDS * 2), "have changed");
 	tap_check(pool_counts(&tree->pool), "leaves");
 	tap_ok(true, "clfb, %s: a leaf that an earlier line names is not freed twice", layout);
-	end();
+	store_abandon(store);
 	stale(layout);
 	expect_damage(put(RECORDS * 1000), "have changed");
 	tap_ok(true, "clfb, %s: no record goes to a free leaf that an earlier line names", layout);
-	end();
+	store_abandon(store);
 	stale(layout);
 	expect_damage(del_all(RECORDS * 2, RECORDS * 3), "not in the tree");
 	tap_ok(true, "clfb, %s: an unlink keeps no child that is not in the tree", layout);
-	end();
+	store_abandon(store);
 }
 
 /* The same of the root above nodes: the first one was freed with its last leaf */
@@ -414,13 +365,13 @@ static void test_stale_node(const char *layout)
 	fill(layout, LEAF_BYTES, 0, 0);
 	while (tree->levels < 2 || children(tree->root) < 3)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	tap_check(!clear(list.key[1]) && children(tree->root) == 2, "the first node");
-	rewrite(tree->root, &list);
-	expect_damage(del(list.key[1] - WIDE), "have changed");
+	node_rewrite(tree, tree->root, &list);
+	expect_damage(store_delete(store, list.key[1] - WIDE), "have changed");
 	tap_check(pool_counts(&tree->nodes) && pool_counts(&tree->pool), "pools");
 	tap_ok(true, "clfb, %s: a node that is not in the tree is not freed twice", layout);
-	end();
+	store_abandon(store);
 }
 
 /* A leaf gets a key that is not of its range, and then one record more than it holds */
@@ -428,7 +379,6 @@ static void test_split(const char *layout)
 {
 	struct clfb_place place;
 	struct clfb_dleaf *leaf;
-	struct crab_check_report report;
 	u64 key = RECORDS * 2 * 1000;
 	__le64 was;
 	int err = 0;
@@ -443,10 +393,9 @@ static void test_split(const char *layout)
 		err = put(key + i);
 	expect_damage(err, "a key is out of its range");
 	leaf->slot[5].key = was;
-	crab_store_check(store, &report);
-	tap_check(!report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	tap_ok(true, "clfb, %s: a split moves no key out of its range, and loses no leaf", layout);
-	end();
+	store_abandon(store);
 }
 
 /* Without its first record the line would need 72 bytes: its last key is not the highest */
@@ -463,17 +412,15 @@ static void test_encoded(void)
 	line = (u8 *)clfb_leaf_media(tree, tree->root);
 	tap_check(line[CLFB_LEAF_COUNT] == 5 && line[CLFB_LEAF_WIDTH] == 2, "%u", line[CLFB_LEAF_COUNT]);
 	crab_clfb_line_put(line + CRAB_LINE - 2, 5, 2);
-	expect_damage(del(1000), "its line has changed");
+	expect_damage(store_delete(store, 1000), "its line has changed");
 	tap_ok(true, "clfb, encoded: no write of records that do not ascend");
-	end();
+	store_abandon(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	alarm(ENDLESS);
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_lower(layouts[i], false);

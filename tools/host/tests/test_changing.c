@@ -15,23 +15,14 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "changing.h"
 #include "engines/crab/sorted/tuning.h"
 #include "engines/fastfair/tuning.h"
 #include "engines/nvtree/tuning.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 #ifdef CRABTREE_HOST_TASKS
 #include "tasks.h"
 #endif
@@ -440,8 +431,6 @@ int main(int argc, char **argv)
 	u32 runs = argc > 1 ? atoi(argv[1]) : RUNS, i;
 	unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	signal(SIGALRM, on_alarm);
 	changing_begin();

@@ -6,22 +6,11 @@
  *
  * Keys at the ends of the range of a leaf are the nearest ones that are wrong.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "engines/clfb/clfb.h"
+#include "clfb_node.h"
 #include "engines/clfb/leaf.h"
-#include "engines/clfb/node.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nbtree/fingerprint.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define SIZE	(CRAB_POOL_OFFSET + 512 * 1024)
 #define STEP	100U		/* between keys */
@@ -63,60 +52,33 @@ static struct clfb_dslot *clfb_slot(u32 slot)
 	return (struct clfb_dslot *)(clfb_leaf_media(clfb(), place.leaf) + 1) + slot;
 }
 
-static union clfb_line *clfb_line(u64 number)
-{
-	bool second = clfb()->copies > 1 && test_bit(number, clfb()->second);
-
-	return (union clfb_line *)(media.base + crab_clfb_node_offset(clfb(), number)) + second;
-}
-
-/* Seals a line of a node that was changed */
-static void clfb_seal(u64 number)
-{
-	union clfb_line *line = clfb_line(number);
-
-	crab_clfb_line_put(line->byte + CLFB_CRC,
-			   crab_clfb_line_crc(line, geo.store_id, number, clfb()->copies > 1),
-			   sizeof(u32));
-}
-
-static void clfb_rewrite(u64 number, const struct clfb_list *list)
-{
-	union clfb_line *line = clfb_line(number);
-	u8 mark = line->byte[CLFB_MARK];
-
-	crab_clfb_line_encode(line, list);
-	line->byte[CLFB_MARK] = mark;
-	clfb_seal(number);
-}
-
 static void node_crc(void)
 {
-	clfb_line(clfb()->root)->byte[CLFB_CRC] ^= 1;
+	node_line(clfb(), clfb()->root)->byte[CLFB_CRC] ^= 1;
 }
 
 static void node_level(void)
 {
-	clfb_line(clfb()->root)->byte[CLFB_COUNT] ^= CLFB_OF_LEAVES;
-	clfb_seal(clfb()->root);
+	node_line(clfb(), clfb()->root)->byte[CLFB_COUNT] ^= CLFB_OF_LEAVES;
+	node_seal(clfb(), clfb()->root, node_line(clfb(), clfb()->root));
 }
 
 static void node_ref(void)
 {
 	struct clfb_list list;
 
-	crab_clfb_line_decode(clfb_line(clfb()->root), &list);
+	crab_clfb_line_decode(node_line(clfb(), clfb()->root), &list);
 	list.ref[1] = geo.leaves;
-	clfb_rewrite(clfb()->root, &list);
+	node_rewrite(clfb(), clfb()->root, &list);
 }
 
 static void node_equal(void)
 {
 	struct clfb_list list;
 
-	crab_clfb_line_decode(clfb_line(clfb()->root), &list);
+	crab_clfb_line_decode(node_line(clfb(), clfb()->root), &list);
 	list.key[2] = list.key[1];
-	clfb_rewrite(clfb()->root, &list);
+	node_rewrite(clfb(), clfb()->root, &list);
 }
 
 static void clfb_free(void)
@@ -460,8 +422,7 @@ static const struct fault {
 
 static void put(u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	int err = store_insert(store, key, key, CRAB_INSERT_CREATE);
 
 	tap_check(!err, "insert %llu: %d", key, err);
 }
@@ -469,14 +430,13 @@ static void put(u64 key)
 /* Deletes all keys but each third one, so that leaves have free slots; or fills one until it splits */
 static void shape(const char *how)
 {
-	struct crab_old old;
 	u64 key;
 
 	if (strstr(how, "half"))
 		put((RECORDS + 1) * STEP);
 	for (key = RECORDS * STEP; strstr(how, "half") && key > STEP; key -= STEP)
 		if (key / STEP % 3)
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 	for (key = RECORDS / 2 * STEP + 1; strstr(how, "split") && key % STEP < 40; key++)
 		put(key);
 }
@@ -512,11 +472,10 @@ static void begin(const char *engine, const char *layout, const char *how)
 /* The next attach of the same media; a report that is empty fits any damage */
 static void expect_attach(const struct fault *fault)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *again;
 
-	again = crab_store_attach(&media, &options, &report);
+	again = store_try(&media, &report);
 	tap_check(!IS_ERR(again) && report.verdict == CRAB_VERDICT_RO, "%s: attach: verdict %d",
 		  fault->name, report.verdict);
 	tap_check(strstr(report.reason, fault->attach), "%s: attach: %s", fault->name, report.reason);
@@ -564,7 +523,7 @@ static void test_twin(void)
 	u64 offset;
 
 	begin("clfb", twin, "");
-	offset = (u8 *)clfb_line(clfb()->root) - media.base;
+	offset = (u8 *)node_line(clfb(), clfb()->root) - media.base;
 	crab_store_detach(store);
 	flip(offset + CLFB_KEY);
 	expect_attach(&fault);
@@ -574,8 +533,6 @@ static void test_twin(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	test_layout("clfb", "inplace", "append");
 	test_layout("clfb", "twin", "append");

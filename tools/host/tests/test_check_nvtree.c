@@ -6,17 +6,9 @@
  *
  * Invariant: a change is the first one that CHECK can meet, so the description is the one of it.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		32U
@@ -215,14 +207,13 @@ static void second_find(const char *engine)
 
 static void begin(const char *engine)
 {
-	struct crab_old old;
 	u64 key;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
 	store = store_format_attach(&media, engine, "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
-		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key * 10, key), "insert");
 	second_find(engine);
 }
 
@@ -237,16 +228,12 @@ static void test_change(const struct change *c)
 	tap_check(!crab_store_check(store, &report), "check");
 	tap_ok(report.damage.count && strstr(report.damage.what, c->what),
 	       "%s: CHECK finds: %s", c->engine, report.damage.what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static u64 quarantined(void)
 {
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.stats.leaves_bad;
+	return store_info(store).stats.leaves_bad;
 }
 
 /* Whether a leaf is in use, and not quarantined yet */
@@ -295,8 +282,7 @@ static void fail(const char *engine, s64 from, s64 to)
 	tap_check(store->engine->ops->quarantine(store->engine, first + LEAF_BYTES, end + LEAF_BYTES) ==
 		  hit && quarantined() == bad + hit, "%s: %llu leaves in all", engine, quarantined());
 	tap_check(crab_pool_is_closed(store->engine->pool), "%s: the pool is open", engine);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static void test_quarantine(const char *engine)
@@ -316,28 +302,24 @@ static void test_quarantine(const char *engine)
 static void test_head(void)
 {
 	const u64 head = CRAB_HEAD_OFFSET, end = head + sizeof(struct crab_dhead);
-	u64 value;
 	int before, after, in;
 
 	begin("fastfair");
 	store->engine->ops->quarantine(store->engine, head - CRAB_LINE, head);
-	before = crab_store_search(store, 10, &value);
+	before = store_search(store, 10);
 	store->engine->ops->quarantine(store->engine, end, end + CRAB_LINE);
-	after = crab_store_search(store, 10, &value);
+	after = store_search(store, 10);
 	store->engine->ops->quarantine(store->engine, end - 1, end);
-	in = crab_store_search(store, 10, &value);
+	in = store_search(store, 10);
 	tap_ok(!before && !after && in == -EUCLEAN,
 	       "fastfair: the line of the head fails: %d, the ones around it: %d, %d", in, before, after);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(changes); i++)

@@ -4,21 +4,9 @@
  * all records, a node or a leaf in two places, a key of the next leaf in a leaf that splits, free nodes
  * whose memory has failed, bitmaps that have changed.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/bitops.h>
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "engines/clfb/clfb.h"
+#include "clfb_node.h"
 #include "engines/clfb/leaf.h"
-#include "engines/clfb/node.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		300U
 #define LEAF_BYTES	512U
@@ -34,23 +22,17 @@ static struct clfb_tree *tree;
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, key);
 }
 
 static int del(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 static int search(u64 key)
 {
-	u64 value;
-
-	return crab_store_search(store, key, &value);
+	return store_search(store, key);
 }
 
 /* A store of @n records, whose keys are @step apart */
@@ -67,16 +49,13 @@ static void fill(const char *layout, u32 n, u64 step)
 
 static void end(void)
 {
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static void attach_again(struct crab_attach_report *report)
 {
-	struct crab_attach_options options = { };
-
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, report);
+	store = store_try(&media, report);
 	tap_check(!IS_ERR(store), "attach");
 	tree = clfb_tree_of(store->engine);
 }
@@ -103,26 +82,6 @@ static void test_append(const char *layout)
 	end();
 }
 
-static union clfb_line *line_of(u64 number)
-{
-	bool second = tree->copies > 1 && test_bit(number, tree->second);
-
-	return (union clfb_line *)(media.base + crab_clfb_node_offset(tree, number)) + second;
-}
-
-/* Other children for a node, with a crc that is right */
-static void rewrite(u64 number, const struct clfb_list *list)
-{
-	union clfb_line *line = line_of(number);
-	u8 mark = line->byte[CLFB_MARK];
-
-	crab_clfb_line_encode(line, list);
-	line->byte[CLFB_MARK] = mark;
-	crab_clfb_line_put(line->byte + CLFB_CRC,
-			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, tree->copies > 1),
-			   sizeof(u32));
-}
-
 /* Neither of the two places counts, though the first one is right by itself */
 static void test_double(const char *layout, u32 levels)
 {
@@ -132,11 +91,11 @@ static void test_double(const char *layout, u32 levels)
 	u64 key = 0;
 
 	fill(layout, 0, 0);
-	while (tree->levels < levels || crab_clfb_line_count(line_of(tree->root)) < 3)
+	while (tree->levels < levels || crab_clfb_line_count(node_line(tree, tree->root)) < 3)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	list.ref[2] = list.ref[1];
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 	attach_again(&report);
 	crab_store_info(store, &info);
 	tap_check(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "in the tree already"),
@@ -157,9 +116,9 @@ static void test_far(const char *layout, u32 levels)
 	fill(layout, 0, 0);
 	while (tree->levels < levels)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	list.ref[1] = 1ULL << 39;
-	rewrite(tree->root, &list);
+	node_rewrite(tree, tree->root, &list);
 	tap_check(!crab_store_check(store, &report) && report.damage.count, "CHECK");
 	tap_ok(search(list.key[1]) == -EUCLEAN && !search(0),
 	       "clfb, %s: a child far out of the pool, level %u", layout, levels);
@@ -187,7 +146,7 @@ static void test_root(const char *layout)
 
 static void log_set(u64 number)
 {
-	memcpy(media.base + CRAB_AREA_OFFSET, line_of(number), CRAB_LINE);
+	memcpy(media.base + CRAB_AREA_OFFSET, node_line(tree, number), CRAB_LINE);
 }
 
 /* Two nodes below the root: the first one is cut, and the log has a line of @logged with @mark */
@@ -201,18 +160,18 @@ static void test_log(u32 logged, u8 mark, bool both)
 	fill("inplace", 0, 0);
 	while (tree->levels < 2)
 		tap_check(!put(key++ * WIDE), "%llu", key);
-	crab_clfb_line_decode(line_of(tree->root), &list);
+	crab_clfb_line_decode(node_line(tree, tree->root), &list);
 	log_set(list.ref[logged]);
 	media.base[CRAB_AREA_OFFSET + CLFB_MARK] = mark;
-	line_of(list.ref[0])->byte[CLFB_MARK] = 0;
+	node_line(tree, list.ref[0])->byte[CLFB_MARK] = 0;
 	if (both)
-		line_of(list.ref[1])->byte[CLFB_MARK] = 0;
+		node_line(tree, list.ref[1])->byte[CLFB_MARK] = 0;
 	attach_again(&report);
 	tap_check((report.verdict == CRAB_VERDICT_GOOD) == good, "%s", report.reason);
 	tap_check(good || strstr(report.reason, "the log is not that of this node"), "%s", report.reason);
 	tap_check(search(0) == (logged || mark != 1 ? -EUCLEAN : 0), "%d", search(0));
 	tap_check(search(list.key[1]) == (both ? -EUCLEAN : 0), "%d", search(list.key[1]));
-	tap_ok(!good || (line_of(list.ref[0])->byte[CLFB_MARK] == 1 && !put(1) && !search(1)),
+	tap_ok(!good || (node_line(tree, list.ref[0])->byte[CLFB_MARK] == 1 && !put(1) && !search(1)),
 	       "clfb, inplace: the log has node %u, mark %u: %s", logged, mark, report.reason);
 	end();
 }
@@ -220,19 +179,18 @@ static void test_log(u32 logged, u8 mark, bool both)
 /* The log has the node, which counts for nothing: no update was cut, or none writes this mark */
 static void test_no_log(u8 mark, bool clean, const char *what)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	union clfb_line *line;
 
 	fill("inplace", RECORDS * 3, STEP);
 	log_set(tree->root);
-	line = line_of(tree->root);
+	line = node_line(tree, tree->root);
 	if (clean)
 		crab_store_detach(store);
 	else
 		crab_store_abandon(store);
 	line->byte[CLFB_MARK] = mark;
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store) && search(0) == -EUCLEAN, "the node is restored");
 	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, what), "clfb, inplace: %s: %s",
 	       what, report.reason);
@@ -425,7 +383,7 @@ static void wide_build(const char *layout)
 	struct crab_record r[EACH] = { };
 	struct clfb_list list = { .count = CHILDREN, .leaves = true };
 	const struct crab_geometry *geo = &tree->base.geo;
-	union clfb_line *line = line_of(0);
+	union clfb_line *line = node_line(tree, 0);
 	u32 i, at;
 
 	for (i = 0; i < CHILDREN; i++) {
@@ -501,8 +459,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_append(layouts[i]);

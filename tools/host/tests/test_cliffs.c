@@ -5,20 +5,8 @@
  *
  * It counts costs in leaves, lines and loads, so the load of the machine does not matter.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 
@@ -42,23 +30,14 @@ static void cliff_begin(struct cliff *c, const char *layout, u64 leaves)
 	cliff_attach(c, store_format_attach(&c->media, "crab", layout, LEAF_BYTES));
 }
 
-static void cliff_end(struct cliff *c)
-{
-	crab_store_detach(c->store);
-	media_destroy(&c->media);
-}
-
 static int put(struct cliff *c, u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(c->store, key, key + 5, CRAB_INSERT_EITHER, &old);
+	return store_put(c->store, key, key + 5);
 }
 
 static void del(struct cliff *c, u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_delete(c->store, key, &old);
+	int err = store_delete(c->store, key);
 
 	tap_check(!err, "delete of %llu: %d", key, err);
 }
@@ -153,7 +132,7 @@ static u64 full_cost(u64 leaves)
 	splits = c.tree->splits - splits;
 	tap_check(splits > 20, "%llu splits", splits);
 	expect_sound(&c, n);
-	cliff_end(&c);
+	store_end(c.store);
 	free(keys);
 	return looked * 16 / (splits ?: 1);
 }
@@ -210,7 +189,7 @@ static u64 far_cost(u64 leaves)
 		tap_check(!far_put(&c, n), "no room after %llu splits", c.tree->splits - splits);
 	tap_check(i < n, "%llu inserts were not enough", n);
 	looked = c.tree->underfull.looked - looked;
-	cliff_end(&c);
+	store_end(c.store);
 	return looked * 16 / 50;
 }
 
@@ -273,7 +252,7 @@ static void test_truth(const char *layout)
 	expect_sound(&c, crab_tree_records(c.tree));
 	tap_ok(true, "full, %s: -ENOSPC %llu times, and never where neighbours can be merged", layout,
 	       refused);
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 /* An insert that is refused again does not walk again */
@@ -292,7 +271,7 @@ static void test_again(void)
 	tap_check(refused > 100 && looked <= refused, "looked at %llu leaves for %llu refusals", looked,
 		  refused);
 	tap_ok(true, "full: %llu more inserts are refused for %llu looks", refused, looked);
-	cliff_end(&c);
+	store_end(c.store);
 	free(keys);
 }
 
@@ -314,7 +293,7 @@ static void test_watch(void)
 		  c.tree->pool.free, cliff_pairs(&c));
 	expect_sound(&c, n);
 	tap_ok(true, "full: notes that are lost are made up for by a walk");
-	cliff_end(&c);
+	store_end(c.store);
 	free(keys);
 }
 
@@ -339,7 +318,7 @@ static void notes_end(struct cliff *c, const char *what)
 	tap_check(cliff_pairs(c) == 1, "%s: %llu pairs", what, cliff_pairs(c));
 	put(c, c->tree->last->low + 1);
 	tap_check(!cliff_pairs(c), "%s: %llu pairs remain", what, cliff_pairs(c));
-	cliff_end(c);
+	store_end(c->store);
 }
 
 /* Neighbours that can be merged are found after their notes were used without a merge */
@@ -404,7 +383,7 @@ static void test_unmerged(void)
 	looked = refuse(&c, n, -ENOSPC);
 	tap_check(looked <= c.tree->leaves + 200, "no births: looked at %llu leaves", looked);
 	tap_ok(true, "full: without memory, and without births, no insert walks");
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 /* Four leaves are free, and maintain prepares one of them */
@@ -429,7 +408,7 @@ static void test_raw(void)
 		  crab_pool_unlisted(&c.tree->pool));
 	crab_pool_prepare_end(&c.tree->pool, &spare);
 	tap_ok(true, "pool: a leaf that is being prepared is not missing");
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 /* Lines and fences, times a hundred, of a push and a pop of the highest key */
@@ -486,7 +465,7 @@ static void test_border(void)
 	expect_sound(&c, crab_tree_records(c.tree));
 	tap_ok(true, "border of the last leaf: push and pop cost %llu hundredths, in the middle %llu",
 	       border, middle);
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 /* At the border, a push adds a sorted leaf and a pop unlinks it: one more line and fence each */
@@ -501,7 +480,7 @@ static void test_border_sorted(void)
 	expect_sound(&c, n);
 	tap_ok(true, "border of a sorted last leaf: push and pop cost %llu hundredths, in the middle %llu",
 	       border, middle);
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 /* Deletes nine of ten records; returns the leaves. @kicked: maintain runs whenever requested */
@@ -558,7 +537,7 @@ static void test_burst(u64 records)
 	while (crab_store_maintain(c.store))
 		;
 	patient = c.tree->leaves;
-	cliff_end(&c);
+	store_end(c.store);
 	burst = thin_out(&c, records, false);
 	for (i = 0; poor_maintain(&c); i++)
 		tap_check(i < 2 * burst, "without memory it never ends");
@@ -567,20 +546,18 @@ static void test_burst(u64 records)
 	after = burst_end(&c, records, burst, patient);
 	tap_ok(true, "sparse: %llu leaves of a burst of deletes become %llu, of patient ones %llu",
 	       burst, after, patient);
-	cliff_end(&c);
+	store_end(c.store);
 	burst = thin_out(&c, records, false);
 	crab_store_detach(c.store);
 	cliff_attach(&c, store_attach(&c.media));
 	sweep(&c);
 	after = burst_end(&c, records, burst, patient);
 	tap_ok(true, "sparse: %llu leaves that attach found become %llu", burst, after);
-	cliff_end(&c);
+	store_end(c.store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_full();
 	test_far();

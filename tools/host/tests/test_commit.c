@@ -6,18 +6,10 @@
  * forged; lines and fences.
  */
 
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define KEYS	200U
 #define STEPS	3000U
@@ -173,12 +165,11 @@ static void commit_random(struct run *r)
 static void write_random(struct run *r)
 {
 	u32 at = rng_below(&r->seed, KEYS);
-	struct crab_old old;
 
 	if (rng_below(&r->seed, 2)) {
-		if (!crab_store_insert(r->store, r->model->keys[at], at, CRAB_INSERT_EITHER, &old))
+		if (!store_put(r->store, r->model->keys[at], at))
 			model_put(r->model, at, at);
-	} else if (!crab_store_delete(r->store, r->model->keys[at], &old)) {
+	} else if (!store_delete(r->store, r->model->keys[at])) {
 		model_drop(r->model, at);
 	}
 }
@@ -321,8 +312,7 @@ static void test_bad(void)
 	run_end(&r);
 	plain = store_format_attach(&media, "crab", "slotted", 512);
 	tap_check(crab_store_commit(plain, &commit) == -EOPNOTSUPP, "a store without commits");
-	crab_store_detach(plain);
-	media_destroy(&media);
+	store_end(plain);
 	tap_ok(true, "bad operands are refused");
 }
 
@@ -337,7 +327,6 @@ static struct crab_flow flow_of(struct run *r)
 static void list_leave(struct run *r, struct crab_commit_list *list, bool half)
 {
 	struct crab_flow flow = flow_of(r);
-	struct crab_old old;
 	u32 i, n = 0;
 
 	memset(list, 0, sizeof(*list));
@@ -349,9 +338,9 @@ static void list_leave(struct run *r, struct crab_commit_list *list, bool half)
 		list->removes |= (u64)(op->verb == CRAB_VERB_DELETE) << n;
 		list->record[n++] = (struct crab_record){ op->key, op->value };
 		if (half && i % 2 && op->verb == CRAB_VERB_DELETE)
-			crab_store_delete(r->store, op->key, &old);
+			store_delete(r->store, op->key);
 		else if (half && i % 2)
-			crab_store_insert(r->store, op->key, op->value, CRAB_INSERT_EITHER, &old);
+			store_put(r->store, op->key, op->value);
 	}
 	list->n = n;
 	crab_commit_store(&flow, r->store->super.store_id, list);
@@ -381,11 +370,8 @@ static void compare_reads(struct run *r, struct crab_store *store)
 /* The records that are counted are those that a scan finds */
 static void compare_count(const struct run *r, struct crab_store *store)
 {
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	tap_check(info.stats.records == r->model->count, "%llu records, not %u", info.stats.records,
-		  r->model->count);
+	tap_check(store_info(store).stats.records == r->model->count, "%llu records, not %u",
+		  store_info(store).stats.records, r->model->count);
 }
 
 /* All keys in one batch of searches */
@@ -481,13 +467,12 @@ static void test_torn(void)
 static void forge(struct run *r, const struct crab_commit_list *list, const char *what)
 {
 	struct crab_flow flow = flow_of(r);
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_check_report check;
 	struct crab_store *store;
 
 	crab_commit_store(&flow, r->store->super.store_id, list);
-	store = crab_store_attach(&r->media, &options, &report);
+	store = store_try(&r->media, &report);
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s: %s", what,
 		  report.reason);
 	model_scan(r->model, store, 0, CRAB_KEY_EMPTY, 64, ~0U);
@@ -525,13 +510,12 @@ static void test_forged(void)
 static void count(const char *engine, const char *layout, bool atomic, u64 *lines, u64 *fences)
 {
 	struct crab_store_info before, after;
-	struct crab_old old;
 	struct run r;
 	u32 i;
 
 	run_format(&r, engine, layout, LEAVES);
 	for (i = 0; i < KEYS; i++)
-		crab_store_insert(r.store, r.model->keys[i], 1, CRAB_INSERT_EITHER, &old);
+		store_put(r.store, r.model->keys[i], 1);
 	commit.n = 0;
 	for (i = 0; i < 16; i++)
 		add(CRAB_VERB_INSERT, r.model->keys[i * 12], 2, CRAB_WHEN_ANY, 0);
@@ -562,8 +546,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		const char *engine = engines[i][0], *layout = engines[i][1];
 		bool kept = strcmp(engine, "volatile");

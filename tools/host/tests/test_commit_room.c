@@ -3,21 +3,11 @@
  * This file tests stores of commits, with every engine, that are full: a commit is refused before its
  * list is written, or all of it is done.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/crab/crab.h"
 #include "engines/fastfair/tree.h"
-#include "model.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define DEEP		3U	/* highest level of the deep tree */
 #define PATHS		7U	/* full paths in it: so many splits leave a root that is half full */
@@ -44,12 +34,6 @@ static struct crab_store *make(struct crab_media *media, const char *engine, con
 	return store_make(media, &options);
 }
 
-static void unmake(struct crab_store *store, struct crab_media *media)
-{
-	crab_store_detach(store);
-	media_destroy(media);
-}
-
 static void add(u64 key, u64 value)
 {
 	commit.when[commit.n] = CRAB_WHEN_ANY;
@@ -64,13 +48,12 @@ static void test_full(const char *engine, const char *layout)
 	u32 leaf_bytes = leaf_bytes_of(engine, layout), i;
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
-	u64 key, value;
+	u64 key;
 	int err;
 
 	store = make(&media, engine, layout, leaf_bytes, 40 * 2048);
 	for (key = 0; key < 100000; key++)
-		if (crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old))
+		if (store_put(store, key, 1))
 			break;
 	commit.n = 0;
 	for (i = 0; i < CRAB_COMMIT_MAX; i++)
@@ -78,16 +61,16 @@ static void test_full(const char *engine, const char *layout)
 	err = crab_store_commit(store, &commit);
 	tap_check(err == -ENOSPC, "full: %d", err);
 	for (i = 0; i < CRAB_COMMIT_MAX; i++)
-		tap_check(crab_store_search(store, key + i, &value) == -ENOENT, "key %u is there", i);
+		tap_check(store_search(store, key + i) == -ENOENT, "key %u is there", i);
 	tap_check(!crab_store_is_readonly(store), "read-only");
 	while (key)
-		crab_store_delete(store, --key, &old);
+		store_delete(store, --key);
 	while (crab_store_maintain(store))
 		;
 	commit.n = 8;
 	err = crab_store_commit(store, &commit);
 	tap_ok(!err, "%s %s: full, and then not", engine, layout);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* A list that finds too few leaves stays in force, until the store has grown */
@@ -124,21 +107,19 @@ static void test_left(const char *engine, const char *layout)
 	u32 leaf_bytes = leaf_bytes_of(engine, layout), turn;
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
 	u64 key;
 
 	store = make(&media, engine, layout, leaf_bytes, 40 * 2048);
-	for (key = 0; !crab_store_insert(store, key * 1000, 1, CRAB_INSERT_EITHER, &old); key++)
+	for (key = 0; !store_put(store, key * 1000, 1); key++)
 		;
 	/* The leaves of the keys of the list are full, too */
 	for (key = 1001; key < 66000; key += key % 1000 < 40 ? 1 : 960)
-		crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, 1);
 	list_leave(store, &media);
 	for (turn = 0; turn < 2; turn++) {
-		struct crab_attach_options options = { };
 		struct crab_attach_report report;
 
-		store = crab_store_attach(&media, &options, &report);
+		store = store_try(&media, &report);
 		tap_check(report.verdict == CRAB_VERDICT_RO, "not read-only");
 		expect_list(store, "too few leaves");
 		crab_store_detach(store);
@@ -169,8 +150,7 @@ static bool deep_is_full(struct ff *ff, u64 key, u32 level, struct ff_find *find
 
 static void deep_insert(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	int err = store_put(store, key, 1);
 
 	tap_check(!err, "deep: insert %d", err);
 }
@@ -210,7 +190,7 @@ static void deep_build(struct crab_store *store, u64 *keys)
 /* Refused, or done */
 static int deep_commit(u64 bytes, u64 *used)
 {
-	u64 keys[PATHS], value;
+	u64 keys[PATHS];
 	struct crab_store *store;
 	struct crab_media media;
 	u32 i;
@@ -227,9 +207,8 @@ static int deep_commit(u64 bytes, u64 *used)
 	crab_store_abandon(store);
 	store = store_attach(&media);
 	for (i = 0; i < PATHS; i++)
-		tap_check(crab_store_search(store, keys[i], &value) == (err ? -ENOENT : 0),
-			  "deep: key %u", i);
-	unmake(store, &media);
+		tap_check(store_search(store, keys[i]) == (err ? -ENOENT : 0), "deep: key %u", i);
+	store_end(store);
 	return err;
 }
 
@@ -249,11 +228,9 @@ static void test_deep(void)
 static void test_nodes(const char *layout)
 {
 	u32 leaf_bytes = leaf_bytes_of("clfb", layout), round;
-	struct crab_check_report report;
 	struct crab_store *store;
 	struct clfb_tree *tree;
 	struct crab_media media;
-	struct crab_old old;
 	u64 key = 1, from;
 	int err = 0;
 
@@ -261,19 +238,19 @@ static void test_nodes(const char *layout)
 	tree = clfb_tree_of(store->engine);
 	for (round = 0; round < 400 && !err; round++) {
 		for (from = key; !err && tree->pool.free > 20; key++)
-			err = crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+			err = store_put(store, key, key);
 		for (; from < key && !err; from++)
 			if (from % (leaf_bytes / 16 * 25))
-				crab_store_delete(store, from, &old);
+				store_delete(store, from);
 	}
 	tap_check(err == -ENOSPC && tree->pool.free > 6, "no free leaves: %d", err);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	commit.n = 0;
 	add(key - 1, 5);
 	err = crab_store_commit(store, &commit);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "clfb %s: no free node: %d, %u rounds",
 	       layout, err, round);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* clfb: a store with few nodes, of which a commit takes one for each leaf that splits */
@@ -294,7 +271,7 @@ static void test_few(const char *layout)
 	for (i = 0; i < FEW; i++)
 		tap_check(!crab_store_search(store, i, &value) && value == i, "key %u", i);
 	tap_ok(!err, "clfb %s: a commit into an empty store with %llu nodes: %d", layout, nodes, err);
-	unmake(store, &media);
+	store_end(store);
 }
 
 /* crab: leaves are free, and no births, as an image can have it: nothing can be split */
@@ -302,29 +279,26 @@ static void test_births(const char *layout)
 {
 	struct crab_store *store;
 	struct crab_media media;
-	struct crab_old old;
-	u64 key = 0, value;
+	u64 key = 0;
 	int err;
 
 	store = make(&media, "crab", layout, 512, 40 * 2048);
 	crab_tree_of(store->engine)->birth = CRAB_BIRTH_MAX;
-	while (!crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old))
+	while (!store_put(store, key, key))
 		key++;
 	commit.n = 0;
 	add(key, 5);
 	err = crab_store_commit(store, &commit);
-	tap_check(crab_store_search(store, key, &value) == -ENOENT, "key %llu is there", key);
+	tap_check(store_search(store, key) == -ENOENT, "key %llu is there", key);
 	tap_ok(err == -ENOSPC && !crab_store_is_readonly(store), "crab %s: no birth is left: %d", layout,
 	       err);
-	unmake(store, &media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		test_full(engines[i][0], engines[i][1]);
 		test_left(engines[i][0], engines[i][1]);

@@ -8,20 +8,11 @@
  * three keys to the next. So at any time the three keys have one version, and there is one token,
  * which has this version. No version that a reader or a committer has seen is lost by a power cut.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "lives.h"
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/commit.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define NODES		8192
 #define LEAVES		40U
@@ -99,15 +90,14 @@ static void committer(void *arg)
 static void neighbour(void *arg)
 {
 	u64 state = seed + 77, key;
-	struct crab_old old;
 	u32 i;
 
 	for (i = 0; i < 12; i++) {
 		key = 1 + 2 * ((rng(&state) >> 32) % 30);
 		if (rng(&state) >> 63)
-			crab_store_insert(store, key, i, CRAB_INSERT_EITHER, &old);
+			store_put(store, key, i);
 		else
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 		crab_store_maintain(store);
 	}
 	working--;
@@ -281,8 +271,6 @@ int main(int argc, char **argv)
 	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	for (i = 0; i < ARRAY_SIZE(engines); i++) {
 		reads = commits = cuts = 0;

@@ -4,15 +4,9 @@
  *
  *   test_crash [ROUNDS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "crash.h"
 #include "host_driver.h"
-#include "tap.h"
+#include "test.h"
 
 #define STEPS	200
 #define STEPS_QUICK	80	/* with one round */
@@ -138,8 +132,6 @@ int main(int argc, char **argv)
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	const struct host_driver * const *driver;
 
-	if (crab_persist_init())
-		return 2;
 	for (driver = host_drivers; *driver; driver++)
 		run_driver(*driver, rounds, seed);
 	run_blobs(&host_driver_crab, false, rounds, seed);

@@ -4,15 +4,8 @@
  * buffers without room, records out of order or out of the range, deletes that fail; and the copies
  * that FINISH writes.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/cursor.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 static struct crab_media media;
 static struct crab_store *store;
@@ -40,12 +33,11 @@ static void batch_set(struct crab_engine *engine, struct crab_flow *flow, struct
 static void begin(void)
 {
 	u64 key;
-	struct crab_old old;
 
 	media = media_create(CRAB_POOL_OFFSET + 64 * 512);
 	store = store_format_attach(&media, "crab", "slotted", 512);
 	for (key = 0; key < 10; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	own = store->engine->ops;
 	ops = *own;
 }
@@ -53,8 +45,7 @@ static void begin(void)
 static void end(void)
 {
 	store->engine->ops = own;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_ranges(bool back)
@@ -165,8 +156,6 @@ static void test_finish(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_ranges(false);
 	test_ranges(true);

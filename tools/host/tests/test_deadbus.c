@@ -3,16 +3,8 @@
  * This file tests memory that reads all ones under an attached store, as on a dead bus: scans and
  * seeks pass no record without an error, and no call takes a record for one that is missing.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 #define RECORDS		1200U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
@@ -122,16 +114,14 @@ static int batch_over(u64 key)
 static int call(u32 how, u64 key)
 {
 	struct crab_batch_op op = { .verb = CRAB_VERB_SEARCH, .key = key };
-	struct crab_old old;
-	u64 value;
 
 	switch (how) {
 	case 0:
-		return crab_store_search(store, key, &value);
+		return store_search(store, key);
 	case 1:
-		return crab_store_delete(store, key, &old);
+		return store_delete(store, key);
 	case 2:
-		return crab_store_insert(store, key, 1, CRAB_INSERT_NEEDS, &old);
+		return store_insert(store, key, 1, CRAB_INSERT_NEEDS);
 	case 3:
 		return insert_over(key);
 	case 4:

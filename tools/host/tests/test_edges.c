@@ -4,15 +4,6 @@
  * no store writes, though their check bits are right; the smallest memory of snapshots; an operation
  * in a batch that is wrong for two reasons; lengths and numbers at a limit.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "media/badmem.h"
 #include "shared/link.h"
@@ -20,9 +11,8 @@
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
 
@@ -40,27 +30,18 @@ static void begin(enum kind kind, bool commits)
 	char reason[CRAB_REASON_LEN];
 
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	if (crab_store_format(&media, &options, reason)) {
-		printf("Bail out! format: %s\n", reason);
-		exit(2);
-	}
+	if (crab_store_format(&media, &options, reason))
+		tap_bail("format: %s", reason);
 	store = store_attach(&media);
-}
-
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
 }
 
 /* Attaches again; whether the store is damaged, and can only be read */
 static bool attach_finds_damage(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	return !IS_ERR(store) && report.verdict == CRAB_VERDICT_RO;
 }
 
@@ -76,7 +57,7 @@ static void test_births(void)
 		tap_check(attach_finds_damage() == (births > CRAB_LINK_MASK / 2), "%llu", births);
 	}
 	tap_ok(true, "more births than a store can have had are damage");
-	end();
+	store_abandon(store);
 }
 
 /* Another blob could overwrite the value */
@@ -101,14 +82,12 @@ static void test_free_extent(void)
 	crab_store_check(store, &report);
 	tap_check(strstr(report.damage.what, "is free"), "%s", report.damage.what);
 	tap_ok(true, "CHECK reports the extent of a value that is free");
-	end();
+	store_abandon(store);
 }
 
 static int insert(u64 key, u64 value)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, value);
 }
 
 /* The first changed key is kept, however little memory there may be; the second one is too many */
@@ -129,7 +108,7 @@ static void test_least_memory(void)
 	tap_check(crab_snap_search(store, snap, 1, &value) == -ESTALE, "a second key fits");
 	crab_snap_close(snap);
 	tap_ok(true, "a snapshot keeps one key in any memory");
-	end();
+	store_abandon(store);
 }
 
 /* The operand is wrong in any store: it is no matter of this one */
@@ -148,7 +127,7 @@ static void test_two_reasons(void)
 	tap_check(ops[1].status == -EROFS, "a delete: %d", ops[1].status);
 	tap_check(ops[2].status == -EINVAL, "a delete that was refused: %d", ops[2].status);
 	tap_ok(true, "a batch in a store that is read-only names wrong operands first");
-	end();
+	store_abandon(store);
 }
 
 /* The list is full, and memory after all of its ranges fails */
@@ -194,7 +173,7 @@ static void test_link_after(void)
 	       CRAB_LINE);
 	tap_check(!crab_head_load(&media, crab_leaf_offset(&geo, 5), geo.store_id, &head), "a copy");
 	tap_ok(true, "no link to the leaf after the last one, to a copy, or to a leaf twice is followed");
-	end();
+	store_abandon(store);
 }
 
 /* Lengths at the limit of the store */
@@ -217,7 +196,7 @@ static void test_longest_commit(void)
 	err = crab_blob_commit(store, &commit);
 	tap_check(err == -EMSGSIZE && !commit.failed, "one byte more: %d", err);
 	tap_ok(true, "a commit has values as long as a put has them");
-	end();
+	store_abandon(store);
 }
 
 /* A power cut left the list of as many writes as a commit can have */
@@ -239,7 +218,7 @@ static void test_longest_list(void)
 	for (i = 0; i < list.n; i++)
 		tap_check(!crab_store_search(store, 1000 + i, &value) && value == i, "key %u", i);
 	tap_ok(true, "attach does all %u writes of the longest list", list.n);
-	end();
+	store_abandon(store);
 }
 
 /* Operations of the engine that others replace */
@@ -290,7 +269,7 @@ static void test_lost_race(void)
 	ops.scan = scan_and_lose;
 	tap_check(!delete_run(&cursor, 100, &deleted) && deleted == 1, "%llu deleted", deleted);
 	tap_ok(true, "DELETE_RANGE goes on after a record that another task has deleted");
-	end();
+	store_abandon(store);
 }
 
 static void batch_but_last(struct crab_engine *engine, struct crab_flow *flow,
@@ -309,7 +288,7 @@ static void test_last_fails(void)
 	ops.batch = batch_but_last;
 	tap_ok(delete_run(&cursor, 2, &deleted) == -ENOMEM && deleted == 1 && !cursor.done &&
 	       cursor.next == 2, "DELETE_RANGE stays at a record that it could not delete");
-	end();
+	store_abandon(store);
 }
 
 /* A quarantined range from key 40 to 99 */
@@ -327,7 +306,6 @@ static u64 lost_beyond(struct crab_engine *engine, u64 key, enum crab_seek_dir d
 static void test_listed_in_range(void)
 {
 	struct crab_batch_op batch[3];
-	struct crab_store_info info;
 	struct crab_cursor cursor;
 
 	begin(RECORDS, true);
@@ -352,12 +330,12 @@ static void test_listed_in_range(void)
 	tap_check(batch[1].status == -EINVAL, "a wrong operand: %d", batch[1].status);
 	tap_check(batch[2].status == -EROFS, "a delete: %d", batch[2].status);
 	crab_store_set_readonly(store, "edges");
-	crab_store_info(store, &info);
-	tap_check(info.stats.records == 1, "INFO: %llu records", info.stats.records);
+	tap_check(store_info(store).stats.records == 1, "INFO: %llu records",
+		  store_info(store).stats.records);
 	crab_commits_turn(store->commits);
 	store->engine->own = own;
 	tap_ok(true, "in a quarantined range only the writes of a list in force are known");
-	end();
+	store_abandon(store);
 }
 
 /* Only the first leaf of the run is free to be lent */
@@ -407,7 +385,7 @@ static void test_whole_prefix(void)
 	tap_check(n == 2 && changes[0].name_bytes == 3 && changes[1].name_bytes == 4, "%d", n);
 	crab_watch_close(watch);
 	tap_ok(true, "a watch reports the name that is its prefix");
-	end();
+	store_abandon(store);
 }
 
 /* Their keys are neighbours, and so are those that the table of names has after the next attach */
@@ -443,7 +421,7 @@ static void test_twins_in_commit(void)
 	};
 	tap_check(!crab_named_commit(store, &commit) && !commit.ops[0].write.existed, "no name");
 	tap_ok(true, "new names of one commit that have the same crc get different keys");
-	end();
+	store_abandon(store);
 }
 
 static void test_least_region(void)
@@ -481,7 +459,7 @@ static void test_erased_dram(void)
 	tap_check(erased.stats.dram_bytes == before.stats.dram_bytes, "before the end of the snapshot");
 	tap_check(after.stats.dram_bytes < before.stats.dram_bytes, "after it");
 	tap_ok(true, "INFO counts the memory of erased names that a snapshot needs");
-	end();
+	store_abandon(store);
 }
 
 /* A store that only reads breaks no promise if the caches lose stores */
@@ -508,8 +486,7 @@ static void test_read_anywhere(void)
 	tap_check(!IS_ERR(store) && report.verdict == CRAB_VERDICT_RO, "%s", report.reason);
 	tap_ok(true, "a layout that needs persistent caches can be read without them");
 	if (!IS_ERR(store))
-		crab_store_abandon(store);
-	media_destroy(&media);
+		store_abandon(store);
 }
 
 /* Bytes above 0x7f are those of UTF-8 */
@@ -558,7 +535,7 @@ static void test_maintained(void)
 	tap_check(!memcmp(before, media.base, sizeof(before)), "the media changed");
 	tap_check(!rounds, "%u rounds", rounds);
 	tap_ok(true, "no maintenance writes to a store that is read-only");
-	end();
+	store_abandon(store);
 }
 
 /* Planted damage is reported in the log */
@@ -568,8 +545,6 @@ static void no_log(char level, const char *line)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = no_log;
 	test_births();
 	test_free_extent();

@@ -3,11 +3,8 @@
  * This file tests the explorer: it closes the smallest spaces, detects a platform whose
  * fence fails, and repeats the failure from its reproducer alone.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "explore.h"
-#include "tap.h"
+#include "test.h"
 
 static u64 test_closed(const struct space *space, bool plain)
 {
@@ -140,8 +137,6 @@ int main(int argc, char **argv)
 	u32 keys = argc > 1 ? atoi(argv[1]) : 2;
 	const struct space *space;
 
-	if (crab_persist_init())
-		return 2;
 	/* One space of each layout: the shortcuts do not depend on the content */
 	for_each_space(space)
 		if (is_first(space))

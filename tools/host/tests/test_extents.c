@@ -6,19 +6,11 @@
  *
  * Invariant: after each step all counters and both sets are those that the tables of the model give.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/bitmap.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "media/badmem.h"
 #include "shared/extent.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAF		512U
 #define LEAVES		203U	/* the last ones are in no slab */
@@ -313,23 +305,26 @@ static void leaves(void)
 	}
 }
 
+static void make(u32 slab_bytes, struct crab_badmem *list)
+{
+	memset(&extents, 0, sizeof(extents));
+	media = (struct crab_media){ .size = CRAB_POOL_OFFSET + LEAVES * LEAF, .bad = list };
+	media.base = calloc(1, media.size);
+	if (crab_pool_init(&pool, LEAVES) ||
+	    crab_extents_init(&extents, &pool, &media, &geo, slab_bytes))
+		tap_bail("no memory");
+}
+
 static void begin(void)
 {
 	u64 slab;
 
-	memset(&extents, 0, sizeof(extents));
 	memset(engine_has, 0, sizeof(engine_has));
-	media = (struct crab_media){ .size = CRAB_POOL_OFFSET + LEAVES * LEAF };
-	media.base = calloc(1, media.size);
 	for (slab = 0; slab < SLABS; slab++)
 		slabs[slab].class = -1;
 	kept = 0;
 	sparse = false;
-	if (crab_pool_init(&pool, LEAVES) ||
-	    crab_extents_init(&extents, &pool, &media, &geo, SLAB)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	make(SLAB, NULL);
 }
 
 static void end(void)
@@ -439,17 +434,9 @@ static bool holds(u32 slab, u32 line)
 
 static void begin_large(u32 page)
 {
-	memset(&extents, 0, sizeof(extents));
-	media = (struct crab_media){ .size = CRAB_POOL_OFFSET + LEAVES * LEAF };
-	media.base = calloc(1, media.size);
 	crab_badmem_init(&bad);
-	media.bad = &bad;
 	crab_badmem_add(&bad, CRAB_POOL_OFFSET + LARGE + page * 4096 + 70, 1);	/* of slab 1 */
-	if (crab_pool_init(&pool, LEAVES) ||
-	    crab_extents_init(&extents, &pool, &media, &geo, LARGE)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	make(LARGE, &bad);
 	crab_pool_spoil_bad(&pool, &media, &geo);
 }
 

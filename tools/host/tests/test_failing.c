@@ -5,19 +5,9 @@
  *
  *   test_failing [RUNS [SEED]]
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define NODES	2048
 #define LEAVES	16U
@@ -39,11 +29,9 @@ static void writer(void *arg)
 {
 	u64 key = rng_below(&seed, KEYS);
 	bool removes = rng_below(&seed, 3) == 0;
-	struct crab_old old;
 	int err;
 
-	err = removes ? crab_store_delete(store, key, &old) :
-			crab_store_insert(store, key, seed, CRAB_INSERT_EITHER, &old);
+	err = removes ? store_delete(store, key) : store_put(store, key, seed);
 	if (!err)
 		done++;
 	else if (err == -EROFS || err == -EUCLEAN)
@@ -66,14 +54,13 @@ static void on_turn(void *arg, u32 task)
 static void run_one(const char *engine, const char *layout, u32 leaf_bytes)
 {
 	struct tasks_plan plan = { .pace = 1 + rng_below(&seed, 60), .turn = on_turn };
-	struct crab_old old;
 	u64 key;
 
 	media = media_create(CRAB_POOL_OFFSET + (u64)LEAVES * 1024);
 	shadow = crab_shadow_create(&media, NODES);
 	store = store_format_attach(&media, engine, layout, leaf_bytes);
 	for (key = 0; key < KEYS; key += 2)
-		crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+		store_insert(store, key, key, CRAB_INSERT_CREATE);
 	then = malloc(media.size);
 	plan.seed = rng(&seed) | 1;
 	tasks_add(writer, NULL);
@@ -106,8 +93,6 @@ int main(int argc, char **argv)
 	u64 first = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(engines); i++)

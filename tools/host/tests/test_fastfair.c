@@ -6,20 +6,11 @@
  *
  * Invariant: the operation ends; it stores nothing outside its nodes, and damage is noted.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define NODE_BYTES	512U
 #define CHAIN		40U	/* leaves without entries: more than a scan follows without a lock */
@@ -63,13 +54,12 @@ static void changing_begin(struct crab_media *media, __le64 *word, u64 then, u32
 static struct crab_store *fresh_of(struct crab_media *media, u32 bytes, u32 blocks, u32 records)
 {
 	struct crab_store *store;
-	struct crab_old old;
 	u32 i;
 
 	*media = media_create(CRAB_POOL_OFFSET + (u64)blocks * bytes);
 	store = store_format_attach(media, "fastfair", "", bytes);
 	for (i = 0; i < records; i++)
-		crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i * 10, i);
 	return store;
 }
 
@@ -81,8 +71,7 @@ static struct crab_store *fresh(struct crab_media *media, u32 blocks, u32 record
 static void end(struct crab_media *media, struct crab_store *store)
 {
 	crab_shadow_destroy(changing.shadow);
-	crab_store_detach(store);
-	media_destroy(media);
+	store_end(store);
 }
 
 /* Leaf @i of the chain, with one record, and if @twin a void slot before it */
@@ -135,8 +124,7 @@ static void test_chain(void)
 	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(got == ARRAY_SIZE(record) && record[0].key == (CHAIN - 10) * 10,
 	       "a scan that begins beyond many leaves without entries ends: %d records", got);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static u32 looks;		/* of repair, before its caller is dead */
@@ -171,7 +159,6 @@ static struct crab_store *chain_attach(struct crab_media *media, u32 *attaches)
 /* Without a free block repair adds no entry, and attach keeps those in memory */
 static void test_repair(u32 blocks, bool all)
 {
-	struct crab_check_report report;
 	struct crab_store_info info;
 	struct crab_media media;
 	struct crab_store *store;
@@ -187,13 +174,12 @@ static void test_repair(u32 blocks, bool all)
 		  ff->extras);
 	tap_check(ff->gaps == !all && !ff->traces, "%s", ff->gaps ? "gaps" : "no gaps, or traces");
 	tap_check(!!info.stats.repairs == all, "%llu repairs", info.stats.repairs);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	for (i = 0; i < CHAIN; i++)
 		lost += crab_store_search(store, i * 10, &value) || value != i;
 	tap_ok(!lost && attaches > (all ? 2 * CHAIN : CHAIN), "repair with %u blocks, in %u attaches: %u records are lost",
 	       blocks, attaches, lost);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Attach looks at each node whether its caller is dead; repair, at each void slot and each entry */
@@ -217,11 +203,10 @@ static void split_once(u32 when)
 	struct crab_store *store = fresh(&media, 8, (NODE_BYTES - CRAB_LINE) / sizeof(struct ff_dslot));
 	struct ff *ff = ff_of(store->engine);
 	struct ff_dslot *after = ff_slot(ff, 0, ff->slots);
-	struct crab_old old;
 	int err;
 
 	changing_begin(&media, &ff_slot(ff, 0, ff->slots / 2)->key, 5000, when, false);
-	err = crab_store_insert(store, 4000, 1, CRAB_INSERT_EITHER, &old);
+	err = store_put(store, 4000, 1);
 	tap_check(le64_to_cpu(after->key) != 4000, "load %u: stored after the last slot, error %d", when,
 		  err);
 	end(&media, store);
@@ -243,15 +228,14 @@ static void merge_once(u32 when)
 	struct crab_store *store = fresh(&media, 64, 60);
 	struct ff *ff = ff_of(store->engine);
 	struct ff_find find;
-	struct crab_old old;
 	u64 low, i;
 
 	crab_ff_find_exact(ff, 200, 0, &find);
 	low = find.node.low;
 	for (i = 0; i < 6; i++)
-		crab_store_delete(store, low + 10 * i, &old);
+		store_delete(store, low + 10 * i);
 	changing_begin(&media, &ff_media(ff, find.node.number)->head.low, low - 5, when, true);
-	crab_store_delete(store, low + 60, &old);
+	store_delete(store, low + 60);
 	end(&media, store);
 }
 
@@ -410,25 +394,21 @@ static void test_overlap(void)
 	store = overlapped(&media, &key);
 	err = crab_store_seek(store, key, CRAB_SEEK_GE, record);
 	tap_ok(err == -EUCLEAN, "a seek ends in a leaf whose range ends below its keys: %d", err);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	store = overlapped(&media, &key);
 	crab_cursor_init(&cursor, key, CRAB_KEY_EMPTY - 1);
 	err = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(err == -EUCLEAN, "a scan ends in a leaf whose range ends below its keys: %d", err);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Inserts, or deletes, each tenth key below @end from @key on; returns the first error */
 static int change_keys(struct crab_store *store, u64 key, u64 end, bool insert)
 {
-	struct crab_old old;
 	int err = 0;
 
 	for (; key < end && !err; key += 10)
-		err = insert ? crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old) :
-			       crab_store_delete(store, key, &old);
+		err = insert ? store_put(store, key, 1) : store_delete(store, key);
 	return err;
 }
 
@@ -477,8 +457,7 @@ static void test_stale_link(void)
 	err = change_keys(store, 0, leaf[1].low, false) ?: change_keys(store, 5, 5 + 80, false);
 	stale_expect(store, err);
 	tap_ok(true, "a leaf that an earlier link names is not removed twice");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The same of the head and a root that has shrunk */
@@ -493,8 +472,7 @@ static void test_stale_head(void)
 	crab_list_head(&media)->next = was;
 	stale_expect(store, change_keys(store, 0, 10, true));
 	tap_ok(true, "a root that an earlier head names is not entered");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 #define FAR_LEAVES	100U	/* more than a search passes where each leaf has its entry */
@@ -507,14 +485,12 @@ static void test_far(void)
 					    FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 32);
 	struct ff *ff = ff_of(store->engine);
 	struct ff_node root;
-	u64 value;
 
 	tap_check(!crab_ff_root(ff, &root) && root.level == 1 && root.side->count > 64, "root");
 	ff_slot(ff, root.number, 0)->key = cpu_to_le64(CRAB_KEY_EMPTY);
-	stale_expect(store, crab_store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4, &value));
+	stale_expect(store, store_search(store, FAR_LEAVES * CRAB_LEAF_BYTES_MAX / 4));
 	tap_ok(true, "a search does not follow the list of leaves from a root without entries");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The head reads as it did when the first leaf was the root */
@@ -530,8 +506,7 @@ static void test_low_head(void)
 	err = change_keys(store, 5, 100, true) ?: change_keys(store, 7, 100, true);
 	stale_expect(store, err);
 	tap_ok(true, "no leaf that an earlier head names becomes the root again");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The link of the last leaf, to whose right no entry is, reads 0 */
@@ -546,8 +521,7 @@ static void test_last_link(u32 records)
 	ff_media(ff, find.node.number)->head.next = 0;
 	stale_expect(store, change_keys(store, records * 10, records * 10 + 10, true));
 	tap_ok(true, "a link of 0 does not end the list of %u levels", ff->levels);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 #define HIGH_NODES	(1U << 18)
@@ -579,8 +553,6 @@ static void test_levels(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_chain();
 	test_repair(2 * CHAIN, true);
 	test_repair(CHAIN, false);

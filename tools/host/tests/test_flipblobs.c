@@ -8,23 +8,12 @@
  *
  *   test_flipblobs [SEED [LAYOUT]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "flip.h"
-#include "model.h"
 #include "shadow/shadow.h"
 #include "store/blob_commit.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS		60U
 #define LEAVES		512U
@@ -293,10 +282,8 @@ static void write_end(u32 i, bool put, int err)
 static void write_word(u32 i, bool put)
 {
 	u64 word = (u64)(stamps += put) << 8 | i;
-	struct crab_old old;
 
-	write_end(i, put, put ? crab_store_insert(store, i, word, CRAB_INSERT_EITHER, &old) :
-				crab_store_delete(store, i, &old));
+	write_end(i, put, put ? store_put(store, i, word) : store_delete(store, i));
 }
 
 /* Returns whether a put was refused by its condition, as it had to be or could be */
@@ -586,8 +573,6 @@ static void test_run(void)
 
 int main(int argc, char **argv)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (run = runs; run < runs + ARRAY_SIZE(runs); run++) {

@@ -9,18 +9,9 @@
  *
  *   test_flips [SEED [LAYOUT]]
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
 #include "flip.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 #define RECORDS		400U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
@@ -232,15 +223,14 @@ static void test_reads(const char *layout)
 static u32 write_some(unsigned long long *seed)
 {
 	u32 base = rng_below(seed, KEYS), i, key, done = 0;
-	struct crab_old old;
 	int err;
 
 	for (i = 0; i < WRITES; i++) {
 		key = (base + rng_below(seed, i % 4 ? 80 : KEYS)) % KEYS;
 		if (rng_below(seed, 5) < 3)
-			err = crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_EITHER, &old);
+			err = store_put(store, key, BAD_VALUE(key));
 		else
-			err = crab_store_delete(store, key, &old);
+			err = store_delete(store, key);
 		done += !err;
 		if (!err)
 			states[key] = ABSENT;	/* it was changed by a write */
@@ -289,12 +279,11 @@ static void test_range(unsigned long long *seed)
 	u32 from = rng_below(seed, KEYS), end = min_t(u32, from + rng_below(seed, 200), KEYS - 1);
 	int n = delete_range(from, end, rng_below(seed, 2));
 	u32 key;
-	u64 value;
 
 	for (key = from; key <= end; key++) {
 		tap_check(n < 0 || states[key] != PRESENT ||
-			  key == le64_to_cpu(*word_at(changed)) ||
-			  crab_store_search(store, key, &value), "@%llu: %u is left", changed, key);
+			  key == le64_to_cpu(*word_at(changed)) || store_search(store, key),
+			  "@%llu: %u is left", changed, key);
 		states[key] = ABSENT;
 	}
 	keep_all();
@@ -374,21 +363,19 @@ static __le64 *last_word(u64 value)
  */
 static void test_unlink(void)
 {
-	struct crab_old old;
 	u32 key;
-	u64 value;
 	int err;
 
 	badmedia_begin();
 	store = store_format_attach(&badmedia, "nvtree", "append", leaf_bytes_of("nvtree", "append"));
 	for (key = 1; key <= 30; key++)
-		crab_store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE, &old);
-	tap_check(!crab_store_delete(store, 30, &old), "delete");
+		store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE);
+	tap_check(!store_delete(store, 30), "delete");
 	*last_word(30) = cpu_to_le64(KEYS);
 	for (key = 30; key > 23; key--)
-		tap_check(!crab_store_delete(store, key, &old), "delete of %u", key);
-	err = crab_store_delete(store, 23, &old);
-	tap_check(!crab_store_search(store, 22, &value), "22 is lost");
+		tap_check(!store_delete(store, key), "delete of %u", key);
+	err = store_delete(store, 23);
+	tap_check(!store_search(store, 22), "22 is lost");
 	tap_ok(err == -EUCLEAN, "append: a leaf with more records than are counted stays: %d", err);
 	crab_store_detach(store);
 	badmedia_end();

@@ -6,17 +6,8 @@
  *
  *   test_full [LEAVES]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define TIMES		16U	/* as many leaves in the larger store */
@@ -66,8 +57,7 @@ static int put(struct full *f)
 
 static void del_at(struct full *f, u64 at)
 {
-	struct crab_old old;
-	int err = crab_store_delete(f->store, f->keys[at], &old);
+	int err = store_delete(f->store, f->keys[at]);
 
 	tap_check(!err, "delete: %d", err);
 	f->keys[at] = f->keys[--f->n];
@@ -112,8 +102,7 @@ static void full_end(struct full *f)
 	tap_check(!crab_store_check(f->store, &report) && !report.damage.count, "%s",
 		  report.damage.what);
 	tap_check(report.records == f->n, "%llu records, not %llu", report.records, f->n);
-	crab_store_detach(f->store);
-	media_destroy(&f->media);
+	store_end(f->store);
 	free(f->keys);
 }
 
@@ -278,8 +267,6 @@ int main(int argc, char **argv)
 	u64 leaves = argc > 1 ? strtoull(argv[1], NULL, 0) : 500;
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_cost(&subjects[i], leaves);

@@ -6,22 +6,14 @@
  *
  *   test_holds [KEYS]
  */
-#include <stdlib.h>
-
 #include <linux/bitops.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/random.h>
 
-#include "model.h"
 #include "same_crc.h"
 #include "shared/pool.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define SAME	1.5	/* times the work under a lock for twice the keys */
 #define LINEAR	2.6	/* times the work of a list for twice the names */
@@ -74,11 +66,10 @@ static struct crab_snap *snap_open(struct crab_store *store)
 
 static void write_all(struct crab_store *store, u64 n)
 {
-	struct crab_old old;
 	u64 key;
 
 	for (key = 0; key < n; key++)
-		tap_check(!crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key, 1), "insert");
 }
 
 /* Two snapshots have a note of each key. The younger one is closed: all of its notes are spare */
@@ -99,8 +90,7 @@ static u64 spare_hold(u64 n)
 	crab_snap_close(last);
 	watched = NULL;
 	tap_check(!store->gate->notes, "notes are left");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return longest;
 }
 
@@ -166,8 +156,7 @@ static u64 list_cost(u64 n)
 	cost = blocks - cost;
 	tap_check(listed == n, "%llu names, not %llu", listed, n);
 	crab_snap_close(snap);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -258,8 +247,6 @@ int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 16384;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_spare(n);
 	test_names(n / 16);

@@ -6,17 +6,8 @@
  *
  *   test_hostile [FLIPS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/printk.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
-#include "tap.h"
 #include "target.h"
+#include "test.h"
 
 /* Cases of the list and the leaves: attach serves a part of the store */
 
@@ -243,15 +234,13 @@ static void refused(struct crab_store *store)
 {
 	struct crab_check_report report;
 	struct crab_store_info info;
-	struct crab_old old;
 	u64 key;
 	u32 i;
 
 	for (i = 0; i < target.model->n; i += 37) {
 		key = target.model->keys[i];
-		tap_check(crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old) == -EROFS,
-			  "insert");
-		tap_check(crab_store_delete(store, key, &old) == -EROFS, "delete");
+		tap_check(store_put(store, key, 1) == -EROFS, "insert");
+		tap_check(store_delete(store, key) == -EROFS, "delete");
 	}
 	tap_check(!crab_store_maintain(store), "maintain");
 	crab_store_check(store, &report);
@@ -271,13 +260,12 @@ static void located(const char *reason, u64 begin, u64 bytes)
 
 static void damaged(const char *name, const char *says, u64 at, u32 from, u32 to, const u32 *home)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u8 *before = malloc(TARGET_BYTES);
 
 	memcpy(before, target.media.base, TARGET_BYTES);
-	store = crab_store_attach(&target.media, &options, &report);
+	store = store_try(&target.media, &report);
 	if (IS_ERR(store)) {
 		tap_ok(false, "%s: %ld %s", name, PTR_ERR(store), report.reason);
 		free(before);
@@ -396,7 +384,6 @@ static void head_cases(void)
 /* Random flips of bits: no crash, no endless loop, and no write after damage was found */
 static void flips(u32 count, u64 seed)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	u8 *before = malloc(TARGET_BYTES);
 	u32 i, n, seen = 0, at, home[TARGET_KEYS];
@@ -410,7 +397,7 @@ static void flips(u32 count, u64 seed)
 			target.media.base[at] ^= 1 << rng(&seed) % 8;
 		}
 		memcpy(before, target.media.base, TARGET_BYTES);
-		store = crab_store_attach(&target.media, &options, &report);
+		store = store_try(&target.media, &report);
 		if (!IS_ERR(store) && report.verdict == CRAB_VERDICT_GOOD) {
 			crab_store_abandon(store);
 			continue;
@@ -449,8 +436,6 @@ int main(int argc, char **argv)
 	u32 count = argc > 1 ? atoi(argv[1]) : 20000;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 7;
 
-	if (crab_persist_init())
-		return 2;
 	layout_run(false, count, seed);
 	layout_run(true, count, seed);
 	return tap_done();

@@ -9,21 +9,15 @@
  * leaf, and must return the right one if no change is in progress.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <linux/compiler.h>
-#include <linux/kernel.h>
 #include <linux/rcupdate.h>
-#include <linux/slab.h>
 
 #include "shared/index.h"
 #include "shared/shortcut.h"
 #include "lives.h"
-#include "model.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define LEAVES	256
 #define READERS	2

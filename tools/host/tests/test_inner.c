@@ -3,18 +3,8 @@
  * This file tests writes of the engine nvtree without memory for as many parent nodes as it likes to
  * have: large allocations fail.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		4000U
@@ -62,8 +52,7 @@ static void end(void)
 
 static int put(u32 at, u64 value)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, model->keys[at], value, CRAB_INSERT_EITHER, &old);
+	int err = store_put(store, model->keys[at], value);
 
 	if (!err)
 		model_put(model, at, value);
@@ -132,8 +121,6 @@ static void test_none(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_some();
 	test_none();

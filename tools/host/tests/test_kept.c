@@ -6,19 +6,11 @@
  *
  *   test_kept
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
-#include "model.h"
 #include "shared/pool.h"
 #include "store/blob_commit.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define LEAF_BYTES	256U
 #define LEAVES		300U
@@ -86,8 +78,7 @@ static void kept_end(struct crab_media *media)
 		crab_snap_close(kept.snap);
 	}
 	kept.snap = NULL;
-	crab_store_detach(kept.store);
-	media_destroy(media);
+	store_end(kept.store);
 }
 
 static void commit_task(void *arg)
@@ -126,8 +117,6 @@ static void run(bool observed)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	run(false);
 	run(true);

@@ -12,15 +12,9 @@
  *
  *   test_lastleaf
  */
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define LEAF_BYTES	128U	/* five slots */
 #define LEAVES		20U
@@ -38,9 +32,7 @@ static struct {
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(last.store, key, key, CRAB_INSERT_CREATE, &old);
+	return store_insert(last.store, key, key, CRAB_INSERT_CREATE);
 }
 
 /* A store with a full leaf, and @free free leaves */
@@ -64,18 +56,12 @@ static void last_begin(struct crab_media *media, const char *layout, u64 free)
 
 static void last_run(const struct tasks_plan *plan)
 {
-	u64 value, i;
+	u64 i;
 
 	tap_check(tasks_run(plan) == TASKS_DONE, "the tasks come to no end");
 	for (i = 0; i < 2; i++)
-		tap_check(crab_store_search(last.store, 25 + 10 * i, &value) == (last.err[i] ? -ENOENT : 0),
+		tap_check(store_search(last.store, 25 + 10 * i) == (last.err[i] ? -ENOENT : 0),
 			  "search after %d", last.err[i]);
-}
-
-static void last_end(struct crab_media *media)
-{
-	crab_store_detach(last.store);
-	media_destroy(media);
 }
 
 static void insert(void *arg)
@@ -97,7 +83,7 @@ static void run_adr(void)
 		tasks_add(insert, (void *)0);
 		tasks_add(insert, (void *)1);
 		last_run(&plan);
-		last_end(&media);
+		store_end(last.store);
 		tap_check(!last.err[0] && !last.err[1], "seed %llu: %d and %d", seed, last.err[0],
 			  last.err[1]);
 	}
@@ -140,7 +126,7 @@ static void run_eadr(void)
 		tasks_add(insert, (void *)0);
 		tasks_add(insert_beside, (void *)1);
 		last_run(&plan);
-		last_end(&media);
+		store_end(last.store);
 		tap_check(!last.err[0], "place %u: error %d", place, last.err[0]);
 	} while (tasks_parked());
 	tap_ok(last.refused && last.refused < place,
@@ -188,9 +174,8 @@ static void run_losers(void)
 		losers += count_leaves(last.store, "in the end", place);
 		cut = store_attach(&last.then);
 		count_leaves(cut, "after a cut", place);
-		crab_store_detach(cut);
-		media_destroy(&last.then);
-		last_end(&media);
+		store_end(cut);
+		store_end(last.store);
 	} while (tasks_parked());
 	tap_ok(losers && losers < place,
 	       "eadr: at %u of %u places an insert takes leaves for nothing: they return to the pool",
@@ -199,8 +184,6 @@ static void run_losers(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	run_adr();
 	run_eadr();

@@ -4,18 +4,9 @@
  * an array with quarantined ranges, at both ends of the keys; attach with a list that
  * cannot be read or applied, or that the store cannot have.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "media/badmem.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define HALF		10U
 #define KEYS		(2 * HALF)	/* the lowest keys, and the highest ones */
@@ -56,8 +47,7 @@ static void begin(const char *engine)
 static void end(void)
 {
 	store->engine->own = own;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A record of the array or of the list, in the order of the scan; KEYS: none. -EUCLEAN: unknown */
@@ -335,11 +325,10 @@ static void list_put(const struct crab_commit_list *list)
 
 static bool attach_finds_damage(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	tap_check(!IS_ERR(store), "attach: %s", report.reason);
 	own = store->engine->own;
 	return report.verdict == CRAB_VERDICT_RO;
@@ -433,7 +422,6 @@ static void test_redo(void)
 /* Each allocation of attach fails in turn */
 static void test_memory(void)
 {
-	const struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 failed = 0;
 	bool last;
@@ -443,7 +431,7 @@ static void test_memory(void)
 	do {
 		crab_store_abandon(store);
 		crab_host_fail_alloc = failed++;
-		store = crab_store_attach(&media, &options, &report);
+		store = store_try(&media, &report);
 		last = crab_host_fail_alloc >= 0;
 		crab_host_fail_alloc = -1;
 		tap_check(IS_ERR(store) ? PTR_ERR(store) == -ENOMEM : !store->readonly,
@@ -459,25 +447,21 @@ static void test_memory(void)
 static void test_applied(void)
 {
 	static struct crab_commit commit;
-	struct crab_store_info info;
-	struct crab_old old;
 
 	begin("crab");
 	store->engine->own = own;
 	commit.n = 1;
 	commit.ops[0] = (struct crab_batch_op){ .verb = CRAB_VERB_INSERT, .key = 1, .value = 1 };
-	tap_check(!crab_store_commit(store, &commit) && !crab_store_delete(store, 1, &old), "writes");
+	tap_check(!crab_store_commit(store, &commit) && !store_delete(store, 1), "writes");
 	crab_store_set_readonly(store, "test");
-	crab_store_info(store, &info);
-	tap_ok(!info.stats.records, "INFO counts no write of a list that was applied: %llu records",
-	       info.stats.records);
+	tap_ok(!store_info(store).stats.records,
+	       "INFO counts no write of a list that was applied: %llu records",
+	       store_info(store).stats.records);
 	end();
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads(true);
 	test_reads(false);

@@ -4,19 +4,9 @@
  * for readers before they are free: they end, though other writes hand over leaves all the time,
  * and they end early if they are to stop.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-
-#include "model.h"
 #include "shared/pool.h"
 #include "store/blob_commit.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES	300U
 #define BYTES	3000U
@@ -104,8 +94,7 @@ static void end(const struct verb *verb)
 	tap_check(crab_blob_get(store, &get) == -ENOENT, "the key is there");
 	tap_check(!crab_blob_erase(store, &erase) && !verb->put(keys), "%s in place of another",
 		  verb->name);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_waits(const char *const *engine, const struct verb *verb)
@@ -144,8 +133,6 @@ int main(void)
 {
 	u32 i, verb;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		for (verb = 0; verb < ARRAY_SIZE(verbs); verb++) {
 			test_waits(engines[i], &verbs[verb]);

@@ -201,14 +201,13 @@ static void test_batch(void)
 /* A delete of a record that reads all ones */
 static void test_delete(const char *layout)
 {
-	struct crab_old old;
 	int err;
 
 	begin(layout, LEAVES);
 	put(1);
 	put(2);
 	memset(word_of(tree->first, 2), 0xff, sizeof(struct crab_dslot));
-	err = crab_store_delete(store, 2, &old);
+	err = store_delete(store, 2);
 	tap_ok(err == -EUCLEAN && tree->first->quarantined,
 	       "%s: a record of ones is not absent for a delete: %d", layout, err);
 	end();
@@ -273,7 +272,6 @@ static void test_seek(void)
 /* The last leaf is not unlinked if the header of the leaf before it has changed */
 static void test_unlink(void)
 {
-	struct crab_old old;
 	u64 n, leaves;
 	int err;
 
@@ -283,7 +281,7 @@ static void test_unlink(void)
 	tap_check(tree->last->count == 1, "%u records", tree->last->count);
 	crab_leaf_media(tree, tree->last->prev->number)->head.crc ^= cpu_to_le32(1);
 	leaves = tree->leaves;
-	err = crab_store_delete(store, (n - 1) * STEP, &old);
+	err = store_delete(store, (n - 1) * STEP);
 	tap_ok(err == -EUCLEAN && tree->leaves == leaves && store->engine->found.count,
 	       "sorted: the last leaf is unlinked from a valid one only: %d", err);
 	end();
@@ -291,8 +289,6 @@ static void test_unlink(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_misled("slotted");
 	test_misled("sorted");

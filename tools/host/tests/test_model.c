@@ -5,19 +5,8 @@
  *
  *   test_model [ROUNDS [SEED]]	ROUNDS multiplies the work; 1 is the quick tier
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/crab/format.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		64
 #define LEAVES_LARGE	10	/* of 2 KiB and more: one round fills and empties each store */
@@ -275,8 +264,6 @@ static bool run_is_volatile(const struct run *run)
 /* Keeps all records across a detach, and across a cut without pending stores */
 static void run_reattach(struct run *run)
 {
-	struct crab_store_info info;
-
 	if (run_is_volatile(run))
 		return;
 	crab_store_detach(run->store);
@@ -285,8 +272,8 @@ static void run_reattach(struct run *run)
 	crab_store_abandon(run->store);
 	run->store = store_attach(&run->media);
 	model_compare(run->model, run->store);
-	crab_store_info(run->store, &info);
-	tap_check(!info.stats.repairs, "%llu repairs", info.stats.repairs);
+	tap_check(!store_info(run->store).stats.repairs, "%llu repairs",
+		  store_info(run->store).stats.repairs);
 }
 
 static void run_mix(struct run *run)
@@ -427,8 +414,6 @@ int main(int argc, char **argv)
 	const struct crab_layout *layout;
 	u32 leaf_bytes, kind;
 
-	if (crab_persist_init())
-		return 2;
 	for (ops = crab_engines; *ops; ops++)
 		for (layout = (*ops)->layouts; layout->name; layout++)
 			for (leaf_bytes = min(512U, layout->leaf_max);

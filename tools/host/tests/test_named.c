@@ -5,21 +5,10 @@
  *
  * Invariant: each byte of a value depends on its name and on its generation.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "store/named.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define NAMES	48U
 #define STEPS	4000U
@@ -99,12 +88,6 @@ static void run_format(struct run *r, const char *engine, const char *layout)
 	r->seed = 11;
 	names_make(r);
 	r->store = store_make(&r->media, &options);
-}
-
-static void run_end(struct run *r)
-{
-	crab_store_detach(r->store);
-	media_destroy(&r->media);
 }
 
 /* A condition that holds, or one that does not; returns the error that must come */
@@ -277,7 +260,7 @@ static void test_model(const char *engine, const char *layout)
 		if (!same_as_before(&r, i) && r.name[i].there)
 			step_erase(&r, &r.name[i]);
 	tap_ok(true, "%s %s: %u steps with names agree with the model", engine, layout, STEPS);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Names that have the same crc, found by trying */
@@ -356,7 +339,7 @@ static void test_same_crc(void)
 	tap_check(has_value(&r, a, 7, "three") && has_value(&r, b, 7, "two"), "both again");
 	check_finds_nothing(&r);
 	tap_ok(true, "two names that have the same crc: %s and %s", a, b);
-	run_end(&r);
+	store_end(r.store);
 }
 
 static void test_limits(void)
@@ -385,9 +368,8 @@ static void test_limits(void)
 	tap_check(crab_named_put(plain, &put) == -EOPNOTSUPP && crab_named_erase(plain, &put) == -EOPNOTSUPP &&
 		  crab_named_get(plain, name, 1, &get) == -EOPNOTSUPP &&
 		  crab_named_next(plain, &cursor, &entry) == -EOPNOTSUPP, "names in a plain store");
-	crab_store_detach(plain);
-	media_destroy(&media);
-	run_end(&r);
+	store_end(plain);
+	store_end(r.store);
 	tap_ok(true, "lengths of names and values; another kind of store");
 }
 
@@ -419,7 +401,7 @@ static int list_end(struct run *r, struct crab_snap *snap)
 /* A list may lack the name that is damaged */
 static void lists_end(struct run *r, int want)
 {
-	struct crab_snap *snap = crab_store_observe(r->store) < 0 ? NULL : crab_snap_open(r->store);
+	struct crab_snap *snap = store_snap(r->store);
 
 	tap_check(list_end(r, NULL) == want, "the end of a list");
 	tap_check(snap && list_end(r, snap) == want, "the end of a list of a snapshot");
@@ -429,11 +411,10 @@ static void lists_end(struct run *r, int want)
 /* Attaches a store that is damaged; the name "b" must be served. Is it read-only? */
 static bool attach_readonly(struct run *r)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	int err;
 
-	r->store = crab_store_attach(&r->media, &options, &report);
+	r->store = store_try(&r->media, &report);
 	tap_check(!IS_ERR(r->store), "attach: %s", report.reason);
 	tap_check(has_value(r, "b", 1, "two"), "the other name");
 	lists_end(r, report.verdict == CRAB_VERDICT_RO ? -EUCLEAN : 0);
@@ -475,7 +456,7 @@ static void test_damage(void)
 	tap_check(crab_named_get(r.store, "d", 1, &get) == -ENOENT, "another name");
 	tap_check(late == 4 + 8 + 32, "attach does not find %u", late);
 	tap_ok(true, "each of %u bits of a header and a name, flipped, is damage of that name", bits);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Is a name served as it was put, or reported as damaged? */
@@ -505,7 +486,6 @@ static void list_ends(struct run *r, u64 word)
 /* Any word of the media with another value: no wrong value, no wrong absence, no read beyond memory */
 static void test_words(const char *engine, const char *layout)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	u32 i, served = 0, n;
 	struct run r;
@@ -524,7 +504,7 @@ static void test_words(const char *engine, const char *layout)
 		while (!((u64 *)good)[word])
 			word = (word + 1) % (r.media.size / 8);
 		((u64 *)r.media.base)[word] ^= n % 2 ? 1ULL << rng_below(&r.seed, 64) : rng_mix(n);
-		r.store = crab_store_attach(&r.media, &options, &report);
+		r.store = store_try(&r.media, &report);
 		if (!IS_ERR(r.store)) {
 			served++;
 			for (i = 0; i < NAMES; i++)
@@ -539,7 +519,7 @@ static void test_words(const char *engine, const char *layout)
 	       WORDS, served);
 	r.store = store_attach(&r.media);
 	free(good);
-	run_end(&r);
+	store_end(r.store);
 }
 
 /* Two blobs with one name; a blob without a name; names without blobs */
@@ -558,7 +538,7 @@ static void test_forged(void)
 		  report.damage.what);
 	crab_store_detach(r.store);
 	attach_damaged(&r, "two blobs of a name");
-	run_end(&r);
+	store_end(r.store);
 
 	run_format(&r, "crab", "");
 	put_text(&r, "b", 1, "two");
@@ -566,7 +546,7 @@ static void test_forged(void)
 	tap_check(!crab_blob_put(r.store, &put), "a blob without a name");
 	crab_store_detach(r.store);
 	attach_damaged(&r, "a blob without a name");
-	run_end(&r);
+	store_end(r.store);
 	tap_ok(true, "two blobs of one name, and a blob without a name, are damage");
 }
 
@@ -574,8 +554,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	for (i = 0; i < ARRAY_SIZE(engines); i++)
 		test_model(engines[i][0], engines[i][1]);

@@ -5,20 +5,11 @@
  * a leaf and not under its header. With clfb, too, it tests that each verb refuses a quarantined leaf, and
  * a leaf in which the key of a record reads all ones.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "badmedia.h"
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/leaf.h"
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define ROOM		29U	/* records of a leaf */
@@ -40,16 +31,7 @@ static struct nb_tree *nb(void)
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
-}
-
-static int del(u64 key)
-{
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_put(store, key, key);
 }
 
 static void begin(const char *engine, const char *layout)
@@ -213,18 +195,15 @@ static void test_border(const char *const *subject, bool low, u32 which)
 
 static int store_verb(u32 which, u64 key)
 {
-	struct crab_old old;
-	u64 value;
-
 	if (which == 0)
-		return crab_store_search(store, key, &value);
-	return which == 1 ? crab_store_insert(store, key, key, CRAB_INSERT_REPLACE, &old) : del(key);
+		return store_search(store, key);
+	return which == 1 ? store_insert(store, key, key, CRAB_INSERT_REPLACE) :
+			    store_delete(store, key);
 }
 
 /* A verb that needs the key takes it for damage, and not for a record that is missing */
 static void test_blank(const char *const *subject, u32 which)
 {
-	struct crab_store_info info;
 	int err;
 
 	begin(subject[0], subject[1]);
@@ -233,8 +212,7 @@ static void test_blank(const char *const *subject, u32 which)
 	expect_readonly("keys have changed");
 	tap_check(crab_pool_is_closed(store->engine->pool), "the pool is open");
 	tap_check(verb(0, MIDDLE + STEP) == -EUCLEAN, "the next key is not refused");
-	crab_store_info(store, &info);
-	tap_ok(err == -EUCLEAN && info.stats.leaves_bad == 1,
+	tap_ok(err == -EUCLEAN && store_info(store).stats.leaves_bad == 1,
 	       "%s: verb %u quarantines a leaf with a key of all ones: %d", subject[1], which, err);
 	end();
 }
@@ -265,7 +243,7 @@ static void test_unlink(bool first)
 	unlinks = nb()->unlinks;
 	link_flip(first ? before : leaf);
 	for (key = low; key < leaf->high; key += STEP)
-		tap_check(!del(key), "%llu", key);
+		tap_check(!store_delete(store, key), "%llu", key);
 	tap_check(put(low) == -EROFS && nb()->unlinks == unlinks, "unlinked");
 	expect_readonly("links do not lead to it and to the next leaf");
 	link_flip(first ? before : leaf);
@@ -306,7 +284,7 @@ static void test_stale(void)
 	low = leaf->low;
 	high = leaf->high;
 	for (key = low; key < high; key++)
-		del(key);
+		store_delete(store, key);
 	attach_again(&report);
 	for (key = low; key < high; key++)
 		tap_check(verb(0, key) == -ENOENT, "%llu is back", key);
@@ -379,7 +357,6 @@ static void test_zero(const char *layout)
 static void test_line(const char *layout)
 {
 	struct crab_attach_report report;
-	struct crab_store_info info;
 	u64 offset;
 
 	begin("nbtree", layout);
@@ -390,9 +367,9 @@ static void test_line(const char *layout)
 		  report.reason);
 	tap_check(verb(0, MIDDLE) == -EUCLEAN && !verb(0, STEP), "lookup");
 	/* Free leaves of this page count as bad, too */
-	crab_store_info(store, &info);
-	tap_ok(info.stats.leaves_bad == 1 + nb()->pool.spoilt && nb()->pool.spoilt < 8,
-	       "%s: a leaf whose last line failed is quarantined: %llu", layout, info.stats.leaves_bad);
+	tap_ok(store_info(store).stats.leaves_bad == 1 + nb()->pool.spoilt && nb()->pool.spoilt < 8,
+	       "%s: a leaf whose last line failed is quarantined: %llu", layout,
+	       store_info(store).stats.leaves_bad);
 	end();
 }
 
@@ -507,7 +484,7 @@ static void test_all(const char *const *subject)
 
 	begin(subject[0], subject[1]);
 	for (i = 2; i <= RECORDS; i++)
-		tap_check(i == RECORDS / 2 || !del(i * STEP), "delete %llu", i);
+		tap_check(i == RECORDS / 2 || !store_delete(store, i * STEP), "delete %llu", i);
 	if (!strcmp(subject[0], "clfb"))
 		nodes = store->engine->geo.leaves - clfb_tree_of(store->engine)->nodes.free;
 	while (crab_store_maintain(store))

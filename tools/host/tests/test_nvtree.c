@@ -5,19 +5,8 @@
  *
  * Invariant: attach, or the read that meets the change, notes damage.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		16U
@@ -41,31 +30,28 @@ static struct nv_dleaf *leaf_media(u64 leaf)
 /* A store with the keys 10, 20, ... */
 static void begin(u32 records)
 {
-	struct crab_old old;
 	u32 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (i = 1; i <= records; i++)
-		crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i * 10, i);
 }
 
 static void attach_again(void)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 
 	crab_store_abandon(store);
-	store = crab_store_attach(&media, &options, &report);
+	store = store_try(&media, &report);
 	if (IS_ERR(store))
 		exit(2);
 }
 
 static void end(void)
 {
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void element_set(u64 leaf, u32 at, u64 key, bool negative)
@@ -80,16 +66,14 @@ static void element_set(u64 leaf, u32 at, u64 key, bool negative)
 /* An element of the only leaf, whose keys are 10, 20, 30, then 20 deleted, then 40 */
 static void sign_once(u32 at, u64 key, bool damage)
 {
-	struct crab_old old;
-	u64 value;
 	int err;
 
 	begin(3);
-	crab_store_delete(store, 20, &old);
-	crab_store_insert(store, 40, 4, CRAB_INSERT_EITHER, &old);
+	store_delete(store, 20);
+	store_put(store, 40, 4);
 	element_set(0, at, key, true);
 	attach_again();
-	err = crab_store_search(store, 10, &value);
+	err = store_search(store, 10);
 	tap_check(!!store->engine->damage.count == damage, "element %u deletes %llu: %s", at, key,
 		  damage ? "no damage" : store->engine->damage.what);
 	tap_check(!damage || err == -EUCLEAN, "element %u deletes %llu: a search returns %d", at, key,
@@ -109,12 +93,11 @@ static void test_signs(void)
 /* The memory of the only element of a leaf reads all ones */
 static void test_lone(void)
 {
-	u64 value;
 	int err;
 
 	begin(1);
 	memset(&leaf_media(0)->line[0].slot[0], 0xff, sizeof(struct nv_dslot));
-	err = crab_store_search(store, 5, &value);
+	err = store_search(store, 5);
 	tap_ok(err == -EUCLEAN, "a search doubts a leaf whose only element has changed: %d", err);
 	end();
 }
@@ -160,8 +143,7 @@ static void test_twice(void)
 /* The header of the second leaf is damaged; the third one begins after the last key of the first */
 static void test_no_gap(void)
 {
-	u64 leaf[LEAVES], last, value;
-	struct crab_store_info info;
+	u64 leaf[LEAVES], last;
 	struct nv_place place;
 	int err;
 
@@ -172,19 +154,16 @@ static void test_no_gap(void)
 	head_low(leaf[2], last + 1);
 	leaf_media(leaf[1])->head.birth ^= cpu_to_le64(1);
 	attach_again();
-	err = crab_store_search(store, last, &value);
-	crab_store_info(store, &info);
-	tap_check(info.stats.records == SOME - 2 * nv_room(LEAF_BYTES), "%llu records are counted",
-		  info.stats.records);
+	err = store_search(store, last);
+	tap_check(store_info(store).stats.records == SOME - 2 * nv_room(LEAF_BYTES),
+		  "%llu records are counted", store_info(store).stats.records);
 	tap_ok(err == -EUCLEAN, "a gap without a range: the leaf before it is quarantined: %d", err);
 	end();
 }
 
 static int search(u64 key)
 {
-	u64 value;
-
-	return crab_store_search(store, key, &value);
+	return store_search(store, key);
 }
 
 /* A quarantined leaf has a key of the leaf after it, which then may have lost it */
@@ -245,34 +224,27 @@ static void under_before(void)
 
 static int insert_there(void)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, under_low + 1, 1, CRAB_INSERT_EITHER, &old);
+	return store_put(store, under_low + 1, 1);
 }
 
 static int update_there(void)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, under_low + 20, 1, CRAB_INSERT_EITHER, &old);
+	return store_put(store, under_low + 20, 1);
 }
 
 static int delete_there(void)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, under_low + 20, &old);
+	return store_delete(store, under_low + 20);
 }
 
 /* Until the leaf goes */
 static int delete_all(void)
 {
-	struct crab_old old;
 	int err = 0;
 	u64 key;
 
 	for (key = under_low; !err && key < under_low + 10 * nv_room(LEAF_BYTES); key += 10)
-		err = crab_store_delete(store, key, &old);
+		err = store_delete(store, key);
 	return err;
 }
 
@@ -280,33 +252,30 @@ static int delete_all(void)
 static void under_again(void)
 {
 	struct crab_side *side = crab_side(&tree()->sides, under[2]);
-	struct crab_old old;
 
-	crab_store_delete(store, SOME * 10, &old);
+	store_delete(store, SOME * 10);
 	element_set(under[2], side->count - 1, SOME * 10, false);
 }
 
 static int insert_more(void)
 {
-	struct crab_old old;
 	int err = 0;
 	u64 key;
 
 	for (key = SOME * 10 + 1; !err && key < SOME * 20; key++)
-		err = crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+		err = store_put(store, key, 1);
 	return err;
 }
 
 /* The last leaf has few records, so that the one before it may be merged with it */
 static void under_right(void)
 {
-	struct crab_old old;
 	struct nv_place place;
 	u64 key;
 
 	crab_nv_find_range(tree(), SOME * 10, &place);
 	for (key = SOME * 10; key > place.low + 20; key -= 10)
-		crab_store_delete(store, key, &old);
+		store_delete(store, key);
 	list(under);
 	element_set(under[2], 1, 1, false);
 }
@@ -357,14 +326,13 @@ static void pack_once(u32 pack)
 	struct crab_attach_options options = { .tuning = &tuning };
 	struct crab_attach_report report;
 	u32 i, errors = 0, lost = 0;
-	struct crab_old old;
 	u64 seed = 3, value;
 
 	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
 	crab_store_detach(store_format_attach(&media, "nvtree", "", LEAF_BYTES));
 	store = crab_store_attach(&media, &options, &report);
 	for (i = 0; i < 10 * MANY; i++)
-		errors += !!crab_store_insert(store, rng(&seed), i, CRAB_INSERT_EITHER, &old);
+		errors += !!store_put(store, rng(&seed), i);
 	for (i = 0, seed = 3; i < 10 * MANY; i++)
 		lost += crab_store_search(store, rng(&seed), &value) || value != i;
 	tap_check(!errors && !lost, "pack=%u: %u errors, %u records lost", pack, errors, lost);
@@ -386,22 +354,21 @@ static void test_emptied(void)
 {
 	const struct nv_tuning tuning = { .pack = 1 };
 	struct crab_attach_options options = { .tuning = &tuning };
-	u64 key, from = MANY * 20, to = MANY * 70, last = MANY * 100, value;
+	u64 key, from = MANY * 20, to = MANY * 70, last = MANY * 100;
 	struct crab_attach_report report;
 	struct crab_record up, down;
-	struct crab_old old;
 	u32 lost = 0;
 
 	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	for (key = 10; key <= last; key += 10)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	crab_store_detach(store);
 	store = crab_store_attach(&media, &options, &report);
 	for (key = from; key <= to; key += 10)
-		tap_check(!crab_store_delete(store, key, &old), "delete %llu", key);
+		tap_check(!store_delete(store, key), "delete %llu", key);
 	for (key = 10; key <= last; key += 10)
-		lost += (key < from || key > to) != !crab_store_search(store, key, &value);
+		lost += (key < from || key > to) != !store_search(store, key);
 	for (key = from; key <= to; key += 10) {
 		tap_check(!crab_store_seek(store, key, CRAB_SEEK_GE, &up) && up.key == to + 10,
 			  "from %llu up: %llu", key, up.key);
@@ -409,8 +376,7 @@ static void test_emptied(void)
 			  "from %llu down: %llu", key, down.key);
 	}
 	for (key = from; key <= to; key += 10)
-		lost += crab_store_insert(store, key, 1, CRAB_INSERT_CREATE, &old) ||
-			crab_store_search(store, key, &value);
+		lost += store_insert(store, key, 1, CRAB_INSERT_CREATE) || store_search(store, key);
 	tap_ok(!lost && tree()->unlinks > 40, "%llu leaves are emptied: %u records are lost",
 	       tree()->unlinks, lost);
 	end();
@@ -424,15 +390,14 @@ static void test_far(long fail)
 {
 	u64 key, last = 2 * nv_room(LEAF_BYTES) - 1;	/* of the second leaf */
 	struct crab_record up, down;
-	struct crab_old old;
 	int err;
 
 	begin(0);
 	for (key = 0; key < SOME; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	for (key = 0; key < SOME; key++)
 		if ((key + 1) % nv_room(LEAF_BYTES))
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 	for (key = 0; key < nv_room(LEAF_BYTES); key++) {
 		crab_host_fail_alloc = fail;
 		err = crab_store_seek(store, key, CRAB_SEEK_GE, &up);
@@ -457,13 +422,12 @@ static void test_stopped(void)
 {
 	struct crab_record record[4];
 	struct crab_cursor cursor;
-	struct crab_old old;
 	u64 key;
 	int got;
 
 	begin(SOME);
 	for (key = 1; key <= nv_room(LEAF_BYTES); key++)
-		crab_store_delete(store, key * 10, &old);
+		store_delete(store, key * 10);
 	store->engine->stop.asked = stop_now;
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
@@ -506,16 +470,15 @@ static void test_last(void)
 {
 	u32 i, room = nv_room(LEAF_BYTES);
 	struct nv_place place;
-	struct crab_old old;
 	int err;
 
 	begin(room);
-	for (i = 0; !crab_store_insert(store, 10000 + i, 1, CRAB_INSERT_EITHER, &old); i++)
+	for (i = 0; !store_put(store, 10000 + i, 1); i++)
 		;
 	tap_check(tree()->leaves == LEAVES - 1, "%llu leaves", tree()->leaves);
-	tap_check(!crab_store_delete(store, 20, &old), "delete");
-	tap_check(!crab_store_insert(store, 10, 5, CRAB_INSERT_EITHER, &old), "update");
-	err = crab_store_insert(store, 15, 1, CRAB_INSERT_EITHER, &old);
+	tap_check(!store_delete(store, 20), "delete");
+	tap_check(!store_put(store, 10, 5), "update");
+	err = store_put(store, 15, 1);
 	crab_nv_find(tree(), 0, &place);
 	tap_ok(!err && nv_live(place.side) == room && place.side->count == room,
 	       "a leaf is replaced by one that is full: %d, %u", err, nv_live(place.side));
@@ -524,8 +487,6 @@ static void test_last(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	test_signs();

@@ -4,19 +4,10 @@
  * notices memory that reads all ones: it returns -EUCLEAN, the store turns read-only, and no record
  * is lost once the memory answers again. Reads of `eadr` notice a slot that is free again.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "engines/clfb/node.h"
 #include "engines/crab/crab.h"
 #include "engines/nbtree/fingerprint.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define POOL_BYTES	(64 * 1024)
 #define KEYS		256U
@@ -42,16 +33,7 @@ static u64 key_of(u64 nth)
 
 static int put(u64 key, u64 value)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, value, CRAB_INSERT_EITHER, &old);
-}
-
-static int drop(u64 key)
-{
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_put(store, key, value);
 }
 
 static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 count)
@@ -111,16 +93,12 @@ static void expect_all(const char *when)
 /* All records are there after an attach. @err: of the operation that met the memory */
 static void kept_media(int err, const char *name)
 {
-	struct crab_check_report report;
-
 	tap_check(err == -EUCLEAN, "%d", err);
 	crab_store_detach(store);
 	store = store_attach(&media);
 	expect_all("the next attach");
-	crab_store_check(store, &report);
-	tap_check(!report.damage.count, "%s", report.damage.what);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_check_good(store);
+	store_end(store);
 	tap_ok(true, "%s", name);
 }
 
@@ -153,7 +131,7 @@ static void test_sorted_copy(void)
 	refused(put(5, 5), "sorted: an insert copies the last leaf");
 	sorted_begin(CRAB_STRATEGY_COW, 40);
 	hide(crab_tree_of(store->engine)->last->number, 8, 1);
-	refused(drop(FIRST), "sorted: a delete copies the last leaf");
+	refused(store_delete(store, FIRST), "sorted: a delete copies the last leaf");
 }
 
 static void test_sorted_shift(void)
@@ -163,7 +141,7 @@ static void test_sorted_shift(void)
 	refused(put(5, 5), "sorted: an insert shifts");
 	sorted_begin(CRAB_STRATEGY_SIP, 40);
 	hide(crab_tree_of(store->engine)->last->number, 10, 1);
-	refused(drop(FIRST), "sorted: a delete shifts the line of the last record");
+	refused(store_delete(store, FIRST), "sorted: a delete shifts the line of the last record");
 }
 
 static void test_sorted_link(void)
@@ -175,7 +153,8 @@ static void test_sorted_link(void)
 	leaf = crab_tree_of(store->engine)->first->next;
 	next = (u64 *)&crab_leaf_media(crab_tree_of(store->engine), leaf->number)->head.next;
 	*next ^= 3;
-	tap_check(drop(crab_leaf_key(crab_tree_of(store->engine), leaf, 5)) == -EUCLEAN, "delete");
+	tap_check(store_delete(store, crab_leaf_key(crab_tree_of(store->engine), leaf,
+						    5)) == -EUCLEAN, "delete");
 	*next ^= 3;
 	refused(-EUCLEAN, "sorted: a delete copies a leaf whose link has changed");
 }
@@ -200,7 +179,7 @@ static void test_slotted_merge(void)
 
 	slotted_begin(SLOTS + 4);
 	for (i = 4; i < SLOTS; i++) {
-		tap_check(!drop(key_of(i)), "delete");
+		tap_check(!store_delete(store, key_of(i)), "delete");
 		there[i] = false;
 	}
 	hide(last_leaf(), 0, 512 / CRAB_LINE);
@@ -261,11 +240,10 @@ static int call(enum verb verb)
 {
 	struct crab_record record;
 	struct crab_cursor cursor;
-	u64 value;
 
 	switch (verb) {
 	case SEARCH:
-		return crab_store_search(store, FIRST, &value);
+		return store_search(store, FIRST);
 	case SEEK:
 		return crab_store_seek(store, FIRST, CRAB_SEEK_GE, &record);
 	case SCAN:
@@ -274,7 +252,7 @@ static int call(enum verb verb)
 	case INSERT:
 		return put(FIRST, 0);
 	default:
-		return drop(FIRST);
+		return store_delete(store, FIRST);
 	}
 }
 
@@ -311,7 +289,7 @@ static void test_fastfair_shift(void)
 	refused(put(5, 5), "fastfair: an insert shifts");
 	begin("fastfair", "shift", 512, 20);
 	hide(0, 3, 1);
-	refused(drop(FIRST), "fastfair: a delete shifts");
+	refused(store_delete(store, FIRST), "fastfair: a delete shifts");
 }
 
 static void test_eadr_move(void)
@@ -363,34 +341,27 @@ static void test_eadr_freed(u32 fingerprint, bool scan)
 	tap_ok(got == -EUCLEAN && crab_store_is_readonly(store),
 	       "nbtree eadr: a %s notices a free slot, fingerprint %u", scan ? "scan" : "seek",
 	       fingerprint);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A free slot below one in use, as a power cut leaves it, is no damage */
 static void test_eadr_hole(void)
 {
-	struct crab_check_report report;
-
 	begin("nbtree", "eadr", 512, 0);
 	tap_check(!put(1, 77) && !put(2, 78), "insert");
 	crab_store_detach(store);
 	memset(slot_of(1, 77), 0xff, 2 * sizeof(u64));
 	store = store_attach(&media);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "CHECK: %s",
-		  report.damage.what);
+	store_check_good(store);
 	tap_ok(read_all(true) == 1 && read_all(false) == 1 && !put(1, 77) && read_all(true) == 2,
 	       "nbtree eadr: a hole is no damage");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	test_sorted_copy();
 	test_sorted_shift();
 	test_sorted_link();

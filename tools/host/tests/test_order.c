@@ -9,22 +9,13 @@
  * that most invalid slot numbers lead outside.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <linux/compiler.h>
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "media/format.h"
 #include "lives.h"
-#include "model.h"
 #include "shadow/shadow.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define READERS	3
 #define NODES	8192
@@ -54,14 +45,13 @@ static u64 key_random(u64 *state)
 /* Each write discards the order, with more and fewer records in turn; the next scan computes it */
 static void churn(void *arg)
 {
-	struct crab_old old;
 	u64 state = seed;
 	u32 i;
 
 	for (i = 0; i < 40; i++) {
-		crab_store_delete(store, key_random(&state), &old);
+		store_delete(store, key_random(&state));
 		if (rng(&state) >> 63)
-			crab_store_insert(store, key_random(&state), i, CRAB_INSERT_EITHER, &old);
+			store_put(store, key_random(&state), i);
 	}
 	WRITE_ONCE(running, false);
 }
@@ -85,11 +75,10 @@ static void scan(void *arg)
 
 static void fill(void)
 {
-	struct crab_old old;
 	u32 i;
 
 	for (i = 0; i < scene->keys; i++)
-		if (crab_store_insert(store, key_at(i), i, CRAB_INSERT_CREATE, &old))
+		if (store_insert(store, key_at(i), i, CRAB_INSERT_CREATE))
 			tap_fail("run %llu: no room for key %u", run, i);
 }
 
@@ -136,8 +125,6 @@ int main(int argc, char **argv)
 	u32 i;
 
 	signal(SIGABRT, on_abort);
-	if (crab_persist_init())
-		return 2;
 	crab_host_cpus = 1;
 	for (i = 0; i < ARRAY_SIZE(scenes); i++) {
 		scene = &scenes[i];

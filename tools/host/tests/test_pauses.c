@@ -6,20 +6,10 @@
  *
  *   test_pauses [STORES [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "actor.h"
-#include "model.h"
-#include "store/store_priv.h"
 #include "structure.h"
 #include "subject.h"
-#include "tap.h"
+#include "test.h"
 
 #define CHECKS		10	/* of a store */
 #define SWEEPS		4	/* in a pause, at most */
@@ -49,9 +39,7 @@ static u32 any(u32 below)
 
 static void change_one(u64 key, bool grow)
 {
-	struct crab_old old;
-	int err = grow ? crab_store_insert(run.store, key, any(100), CRAB_INSERT_EITHER, &old) :
-			 crab_store_delete(run.store, key, &old);
+	int err = grow ? store_put(run.store, key, any(100)) : store_delete(run.store, key);
 
 	tap_check(!err || err == (grow ? -ENOSPC : -ENOENT), "%s key %llu: %d",
 		  grow ? "insert" : "delete", key, err);
@@ -105,10 +93,8 @@ static bool run_store(u64 seed)
 
 	subject_format(run.subject, &media);
 	run.store = subject_attach(run.subject, &media, &report);
-	if (IS_ERR(run.store)) {
-		printf("Bail out! attach: %s\n", report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run.store))
+		tap_bail("attach: %s", report.reason);
 	for (i = 0; i < CHECKS && ok; i++) {
 		run.seed = rng_mix(seed * CHECKS + i) | 1;
 		sweep();
@@ -117,8 +103,7 @@ static bool run_store(u64 seed)
 		run.held = NULL;
 	}
 	ok = ok && check();
-	crab_store_detach(run.store);
-	media_destroy(&media);
+	store_end(run.store);
 	return ok;
 }
 
@@ -141,8 +126,6 @@ int main(int argc, char **argv)
 	u32 stores = argc > 1 ? atoi(argv[1]) : 100, i;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (i = 0; subjects[i].name; i++)
 		if (strcmp(subjects[i].engine, "volatile"))

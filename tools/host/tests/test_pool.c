@@ -6,19 +6,12 @@
  * Invariant: each leaf is in the state that the model has; a leaf that waits is free only after
  * those that were handed over before.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/bitmap.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/rcupdate.h>
-#include <linux/slab.h>
 
 #include "media/badmem.h"
 #include "shared/pool.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define LEAVES	331U
 #define STEPS	30000U
@@ -268,10 +261,8 @@ static void test_random(void)
 	u32 i, step;
 	bool grows;
 
-	if (crab_pool_init(&pool, LEAVES)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	if (crab_pool_init(&pool, LEAVES))
+		tap_bail("no memory");
 	run = LEAVES;
 	pool.bad = kvcalloc(BITS_TO_LONGS(LEAVES), sizeof(long), GFP_KERNEL);
 	for (i = 0; i < STEPS; i++) {

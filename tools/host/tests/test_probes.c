@@ -3,15 +3,9 @@
  * This file tests that keys chosen by an adversary cost the same as random keys: it counts the
  * words of the media that searches and attach load.
  */
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "engines/crab/crab.h"
-#include "model.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	12000
 #define NODES	64		/* stores of an attach that are pending at once */
@@ -40,22 +34,19 @@ static u64 probe_key(bool chosen, u64 i)
 
 static void insert(struct crab_store *store, bool chosen, u64 from, u64 to)
 {
-	struct crab_old old;
-
 	for (; from < to; from++)
-		tap_check(!crab_store_insert(store, probe_key(chosen, from), from,
-					     CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, probe_key(chosen, from), from, CRAB_INSERT_CREATE),
+			  "insert");
 }
 
 /* Loads of so many searches */
 static u64 search(struct crab_store *store, bool chosen, u64 from, u64 to, int want)
 {
 	struct crab_shadow *shadow = store->media->hooks.shadow;
-	u64 loads = shadow->loads, value;
+	u64 loads = shadow->loads;
 
 	for (; from < to; from++)
-		tap_check(crab_store_search(store, probe_key(chosen, from), &value) == want,
-			  "search");
+		tap_check(store_search(store, probe_key(chosen, from)) == want, "search");
 	return shadow->loads - loads;
 }
 
@@ -130,8 +121,6 @@ int main(void)
 {
 	u32 leaf_bytes;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (leaf_bytes = 512; leaf_bytes <= CRAB_LEAF_BYTES_MAX; leaf_bytes *= 2)
 		test_chosen(leaf_bytes);

@@ -16,16 +16,8 @@
  *
  *   test_progress [OPERATIONS]	of each other task at every place; default 20
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <linux/kernel.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 #include "trial.h"
 
 #define OTHERS		2
@@ -107,12 +99,11 @@ static void prepare(struct trial_parked *parked, struct crab_store *store, const
 {
 	struct run *run = container_of(parked, struct run, parked);
 	struct ea_tree *tree = ea_tree_of(store->engine);
-	struct crab_old old;
 	u32 i;
 
 	for (i = 0; i < subject.keys; i++)
 		if (run->scenario->keys >> i & 1)
-			tap_check(!crab_store_insert(store, keys[i], 1 + i, CRAB_INSERT_CREATE, &old),
+			tap_check(!store_insert(store, keys[i], 1 + i, CRAB_INSERT_CREATE),
 				  "insert %u", i);
 	run->leaf = crab_index_find(&tree->nb.index, keys[run->scenario->key]);
 	run->retired = atomic64_read(&tree->retired);
@@ -299,9 +290,7 @@ struct rivals {
 
 static int rival_put(struct crab_store *store, u64 rival, u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, (rival << EA_STATE_SHIFT) + key, 1, CRAB_INSERT_CREATE, &old);
+	return store_insert(store, (rival << EA_STATE_SHIFT) + key, 1, CRAB_INSERT_CREATE);
 }
 
 static struct rivals rivals;
@@ -326,8 +315,7 @@ static bool rivals_both_fail(u64 seed)
 	tasks_add(rival, (void *)0);
 	tasks_add(rival, (void *)1);
 	tap_check(tasks_run(&plan) == TASKS_DONE, "seed %llu: the tasks come to no end", seed);
-	crab_store_detach(rivals.store);
-	media_destroy(&media);
+	store_end(rivals.store);
 	return rivals.err[0] && rivals.err[1];
 }
 
@@ -408,9 +396,7 @@ static void late_wait(const bool *flag)
 
 static void late_unlink(void *arg)
 {
-	struct crab_old old;
-
-	crab_store_delete(late.store, 13, &old);
+	store_delete(late.store, 13);
 	late.ended = true;
 }
 
@@ -422,12 +408,9 @@ static void late_help(void *arg)
 
 static void late_check(void *arg)
 {
-	struct crab_check_report report;
-
 	late_wait(&late.there[1]);
 	late.passed[0] = true;
-	crab_store_check(late.store, &report);
-	tap_check(!report.damage.count, "CHECK: %s", report.damage.what);
+	store_check_good(late.store);
 	late.passed[1] = true;
 }
 
@@ -448,7 +431,6 @@ static void late_run(u64 seed, void (*third)(void *arg))
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + 60 * 128);
 	struct tasks_plan plan = { .seed = seed, .pace = 1 };
-	struct crab_old old;
 	u64 key;
 
 	late.store = store_format_attach(&media, "nbtree", "eadr", 128);
@@ -456,7 +438,7 @@ static void late_run(u64 seed, void (*third)(void *arg))
 		rival_put(late.store, 0, key);
 	for (key = 11; key <= 15; key++)
 		if (key != 13)
-			crab_store_delete(late.store, key, &old);
+			store_delete(late.store, key);
 	tasks_add(late_unlink, NULL);
 	tasks_add(late_help, NULL);
 	tasks_add(third, NULL);
@@ -464,8 +446,7 @@ static void late_run(u64 seed, void (*third)(void *arg))
 	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
 	late.running = false;
 	tap_check(late.there[0] && late.there[1], "a task has not come to its place");
-	crab_store_detach(late.store);
-	media_destroy(&media);
+	store_end(late.store);
 	late = (struct late) { };
 }
 
@@ -491,8 +472,6 @@ int main(int argc, char **argv)
 {
 	u32 ops = argc > 1 ? atoi(argv[1]) : 20, phase, i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(scenarios); i++) {
 		u32 first[PHASES] = { };
 

@@ -9,18 +9,9 @@
  * Invariant: an operation is judged by whether it found its key and by the value that it read; the
  * published updates do not return more. Only the key KEY is judged; the others fill leaves.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "published_nbtree.h"
-#include "store/store.h"
-#include "tap.h"
 #include "tasks.h"
+#include "test.h"
 
 #define SEEDS		1000	/* of each layout */
 #define KEY		100ULL
@@ -160,15 +151,13 @@ static void *eadr_begin(const struct story *story)
 
 static int layout_act(void *tree, const struct act *act, u64 *value)
 {
-	struct crab_old old;
-
 	switch (act->verb) {
 	case INSERT:
-		return crab_store_insert(tree, act->key, act->value, CRAB_INSERT_EITHER, &old);
+		return store_put(tree, act->key, act->value);
 	case UPDATE:
-		return crab_store_insert(tree, act->key, act->value, CRAB_INSERT_REPLACE, &old);
+		return store_insert(tree, act->key, act->value, CRAB_INSERT_REPLACE);
 	case DELETE:
-		return crab_store_delete(tree, act->key, &old);
+		return store_delete(tree, act->key);
 	default:
 		return crab_store_search(tree, act->key, value);
 	}
@@ -176,8 +165,7 @@ static int layout_act(void *tree, const struct act *act, u64 *value)
 
 static void layout_end(void *tree)
 {
-	crab_store_detach(tree);
-	media_destroy(&media);
+	store_end(tree);
 }
 
 static const struct form forms[] = {
@@ -377,8 +365,6 @@ int main(int argc, char **argv)
 {
 	const struct story *story;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (story = stories; story < stories + ARRAY_SIZE(stories); story++)
 		if (argc < 2 || !strcmp(argv[1], story->name))

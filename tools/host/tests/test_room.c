@@ -4,19 +4,9 @@
  * pause of the search something else happens: other tasks delete and insert, the store is to be
  * detached, or memory fails.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-
 #include "badmedia.h"
 #include "engines/crab/crab.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS_MOST	(BAD_SIZE / 16)
 #define STEP		(1ULL << 20)	/* between keys in order */
@@ -45,15 +35,12 @@ void __wrap_crab_host_may_sleep(void)
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key + 5, CRAB_INSERT_EITHER, &old);
+	return store_put(store, key, key + 5);
 }
 
 static void del(u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_delete(store, key, &old);
+	int err = store_delete(store, key);
 
 	tap_check(!err, "delete of %llu: %d", key, err);
 }

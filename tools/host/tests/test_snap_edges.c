@@ -6,13 +6,8 @@
  * Invariant: a read of keys that the engine can read, or that have notes before any quarantined range,
  * never fails; no read returns another record than the snapshot had.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/list.h>
-#include <linux/string.h>
 
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
@@ -21,9 +16,7 @@
 #include "store/named_priv.h"
 #include "store/snap.h"
 #include "store/snap_priv.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 #define HALF	8U
 #define KEYS	(2 * HALF)	/* the lowest keys, and the highest ones */
@@ -132,12 +125,6 @@ static void make(enum kind kind)
 	store = store_make(&media, &options);
 }
 
-static void end(void)
-{
-	crab_store_abandon(store);
-	media_destroy(&media);
-}
-
 /* A value of the snapshot, 0 if there is none; @unknown: out */
 static u64 had(u32 s, u32 at, bool *unknown)
 {
@@ -233,7 +220,6 @@ static void compare_all(u32 s)
 
 static void write_some(u32 opened)
 {
-	struct crab_old old;
 	u32 i, at, s;
 
 	for (i = rng_below(&seed, KEYS); i; i--) {
@@ -243,10 +229,9 @@ static void write_some(u32 opened)
 				snaps[s].noted[at] = true;
 		}
 		if (rng_below(&seed, 2))
-			crab_store_insert(store, key_of(at), 1000 + rng_below(&seed, 1000),
-					  CRAB_INSERT_EITHER, &old);
+			store_put(store, key_of(at), 1000 + rng_below(&seed, 1000));
 		else
-			crab_store_delete(store, key_of(at), &old);
+			store_delete(store, key_of(at));
 	}
 }
 
@@ -270,7 +255,7 @@ static void round_of(u32 dense, u32 unknown)
 	}
 	memset(snaps, 0, sizeof(snaps));
 	for (s = 0; s < SNAPS; s++) {
-		snaps[s].snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+		snaps[s].snap = store_snap(store);
 		memcpy(snaps[s].value, now, sizeof(now));
 		write_some(s + 1);
 	}
@@ -304,7 +289,7 @@ static void test_reads(void)
 	tap_ok(true, "all reads of %u snapshots, at both ends of the keys and next to lost ranges",
 	       ROUNDS * SNAPS);
 	store->engine->ops = store->engine->own = own;
-	end();
+	store_abandon(store);
 }
 
 static struct crab_record strange[2];
@@ -332,7 +317,7 @@ static void test_strange(u64 first, u64 second)
 	ops.scan = scan_strange;
 	strange[0].key = first;
 	strange[1].key = second;
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	store->engine->ops = &ops;
 	crab_cursor_init(&cursor, 2, 9);
 	n = crab_snap_read(store, snap, &cursor, records, 4);
@@ -340,7 +325,7 @@ static void test_strange(u64 first, u64 second)
 	tap_ok(n == -EUCLEAN, "a scan from 2 to 9 of the engine has the keys %llu and %llu: %d", first, second,
 	       n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* Its error, and not that of a range that is lost; and no snapshot has the reserved key */
@@ -358,7 +343,7 @@ static void test_ended(void)
 	own = store->engine->ops;
 	ops = *own;
 	ops.scan = array_scan;
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	tap_check(crab_snap_search(store, snap, NONE, &value) == -EINVAL &&
 		  crab_snap_seek(store, snap, NONE, CRAB_SEEK_LE, &record) == -EINVAL, "the reserved key");
 	crab_snap_end_all(store->gate, -ESTALE);
@@ -371,7 +356,7 @@ static void test_ended(void)
 	store->engine->ops = own;
 	tap_ok(n == -ESTALE, "a snapshot that has ended returns its error: %d", n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 static u32 tables(void)
@@ -386,26 +371,25 @@ static u32 tables(void)
 
 static struct crab_snap *open_one(void)
 {
-	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	return store_snap(store);
 }
 
 /* The notes of a snapshot that is closed go to the next older one: at once, or if another one is opened */
 static void test_tables(void)
 {
 	struct crab_snap *a, *b, *c;
-	struct crab_old old;
 	u64 value = 0;
 
 	make(RECORDS);
-	crab_store_insert(store, 5, 50, CRAB_INSERT_EITHER, &old);
+	store_put(store, 5, 50);
 	a = open_one();
 	b = open_one();
-	crab_store_insert(store, 5, 51, CRAB_INSERT_EITHER, &old);
+	store_put(store, 5, 51);
 	crab_snap_close(b);
 	tap_check(tables() == 2, "%u tables", tables());
 	b = open_one();
 	tap_check(tables() == 2, "%u tables after another one was opened", tables());
-	crab_store_insert(store, 6, 60, CRAB_INSERT_EITHER, &old);
+	store_put(store, 6, 60);
 	c = open_one();
 	crab_snap_close(b);
 	tap_check(tables() == 2, "%u tables after one in between was closed", tables());
@@ -416,7 +400,7 @@ static void test_tables(void)
 	crab_snap_close(c);
 	tap_ok(!tables() && !store->gate->notes, "tables of closed snapshots: %llu notes",
 	       store->gate->notes);
-	end();
+	store_abandon(store);
 }
 
 static u32 kicks;
@@ -448,7 +432,7 @@ static void test_extents(void)
 	store->options.kick = kick;
 	crab_snap_close(b);
 	tap_ok(kicks == 1, "values may move when the last snapshot is closed: %u kicks", kicks);
-	end();
+	store_abandon(store);
 }
 
 static char longest[CRAB_NAME_MAX];
@@ -499,7 +483,7 @@ static void test_names(void)
 	err = snap_get(snap, "x", 1);
 	tap_ok(err == -EUCLEAN, "a damaged value of a snapshot is not a missing name: %d", err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* More values than a list reads at once; and a list of names that are not all known */
@@ -522,7 +506,7 @@ static void test_lists(void)
 		sum += n;
 	tap_check(!n && sum == 80, "%d values, then %d", sum, n);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 	make(NAMES);
 	tap_check(!put_name("x", 1), "put");
 	snap = open_one();
@@ -532,7 +516,7 @@ static void test_lists(void)
 	err = crab_snap_named_next(store, snap, &names, &entry);
 	tap_ok(n == 1 && err == -EUCLEAN, "lists of a snapshot: %d, then %d", n, err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 /* The same crc, and far from each other: the name was erased under two keys */
@@ -557,13 +541,11 @@ static void test_far_keys(void)
 	err = snap_get(snap, name[0], SAME_CRC_BYTES);
 	tap_ok(!err, "a snapshot has a name that was erased under several keys: %d", err);
 	crab_snap_close(snap);
-	end();
+	store_abandon(store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_reads();
 	test_strange(3, 3);

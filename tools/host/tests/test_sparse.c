@@ -3,15 +3,9 @@
  * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
  * new word, and for a put that finds no room while a snapshot is open; and slabs of large leaves.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES	512U
 #define MANY	1500U	/* values in several slabs */
@@ -78,12 +72,6 @@ static u64 begin(bool full)
 	return end;
 }
 
-static void end(void)
-{
-	crab_store_detach(store);
-	media_destroy(&media);
-}
-
 /* A new crc would hide the damage */
 static void test_damaged(void)
 {
@@ -103,7 +91,7 @@ static void test_damaged(void)
 		  after.prepare_fences > before.prepare_fences, "its work is not counted");
 	tap_ok(rounds && word_of(last) == word && get(last) == -EUCLEAN,
 	       "a damaged value stays in its slab: %llu rounds", rounds);
-	end();
+	store_end(store);
 }
 
 static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u64 key, u64 word,
@@ -132,7 +120,7 @@ static void test_refused(void)
 	for (key = 1; key < n; key++)
 		got += !get(key) && crab_extents_holds(&store->blobs->extents, place_of(key));
 	tap_ok(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values that cannot move stay", got);
-	end();
+	store_end(store);
 }
 
 /* No snapshot has an extent to give, and no value moves while one is open */
@@ -142,12 +130,12 @@ static void test_no_room(void)
 	int err;
 
 	begin(true);
-	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+	snap = store_snap(store);
 	err = put(1ULL << 40, LARGE);
 	tap_ok(!err && crab_snap_state(snap) == -ESTALE, "a put without room ends a snapshot: %d, %d",
 	       err, crab_snap_state(snap));
 	crab_snap_close(snap);
-	end();
+	store_end(store);
 }
 
 /* A 32nd of the pool is less than a leaf */
@@ -162,13 +150,11 @@ static void test_large_leaves(void)
 	tap_ok(!put(1, BYTES) && !get(1) &&
 	       store->blobs->extents.slab_lines * CRAB_LINE == options.leaf_bytes,
 	       "a slab has one leaf at least: %u lines", store->blobs->extents.slab_lines);
-	end();
+	store_end(store);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_damaged();
 	test_refused();

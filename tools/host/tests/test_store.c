@@ -4,21 +4,10 @@
  * lock, no operation cleans more lines than INFO promises. It also tests that the
  * comparison with the model reports each kind of difference.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/crab/crab.h"
 #include "engines/options.h"
-#include "model.h"
 #include "shared/shortcut.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 /* An interrupted check ends at the next leaf and changes nothing */
 static u32 patience;
@@ -37,7 +26,6 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	struct crab_check_report report;
 	struct crab_store_info info;
 	struct crab_store *store;
-	struct crab_old old;
 	u32 leaves;
 	u64 key;
 
@@ -45,7 +33,7 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	patience = 1000;
 	store = crab_store_attach(&media, &options, &attached);
 	for (key = 0; key < 500; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	crab_store_info(store, &info);
 	for (leaves = 0; leaves < min_t(u64, info.stats.leaves_used, 10); leaves++) {
 		patience = leaves;
@@ -56,9 +44,8 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 	patience = 1000;
 	tap_check(!crab_store_check(store, &report) && report.records == info.stats.records &&
 		  !report.damage.count, "%llu records", report.records);
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%s: a check that is interrupted ends at the next leaf", ops->name);
-	media_destroy(&media);
 }
 
 /* The comparison of the tests must report a planted difference */
@@ -67,11 +54,10 @@ static void test_oracle(void)
 	struct crab_media media = media_create(1 << 16);
 	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct model *m = model_create(100, MODEL_DENSE, 3);
-	struct crab_old old;
 	u32 i, told = 0;
 
 	for (i = 0; i < 50; i++) {
-		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i, i);
 		model_put(m, i, i);
 	}
 	model_compare(m, store);
@@ -103,17 +89,16 @@ static void test_lockless(const char *layout)
 	struct crab_record records[256], record;
 	struct crab_cursor cursor;
 	struct crab_leaf *leaf;
-	struct crab_old old;
-	u64 value, i;
+	u64 i;
 	int got, n = 0;
 
 	for (i = 0; i < 4000; i++)
-		crab_store_insert(store, i * 7919 % 4001, i, CRAB_INSERT_EITHER, &old);
+		store_put(store, i * 7919 % 4001, i);
 	mutex_lock(&tree->smo_lock);
 	for (leaf = tree->first; leaf; leaf = leaf->next)
 		spin_lock(&leaf->lock);
 	for (i = 0; i < 4001; i++)
-		crab_store_search(store, i, &value);
+		store_search(store, i);
 	crab_store_seek(store, 4001, CRAB_SEEK_LE, &record);
 	crab_cursor_init(&cursor, 0, ~0ULL);
 	while ((got = crab_cursor_read(store, &cursor, records, ARRAY_SIZE(records))) > 0)
@@ -123,16 +108,13 @@ static void test_lockless(const char *layout)
 	mutex_unlock(&tree->smo_lock);
 	tap_ok(n == 4000 && !got, "%s: search, seek and a scan of %llu leaves take no lock", layout,
 	       tree->leaves);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Puts keys from @key on until the store is full; the first that does not fit */
 static u64 fill(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-
-	while (!crab_store_insert(store, key, ~key, CRAB_INSERT_EITHER, &old))
+	while (!store_put(store, key, ~key))
 		key++;
 	return key;
 }
@@ -221,8 +203,7 @@ static void test_growth(const struct crab_engine_ops *ops, const struct crab_lay
 		holds(store, ops->name, n);
 	}
 	tap_ok(true, "%s/%s: grows with its region", ops->name, layout->name);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Writes to a nearly full pool; returns the highest number of lines of one write */
@@ -230,7 +211,6 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 {
 	struct crab_store_info before, after;
 	u64 dearest = 0, lines;
-	struct crab_old old;
 	u32 i;
 
 	crab_store_info(store, &before);
@@ -239,9 +219,9 @@ static u64 bound_dearest(struct crab_store *store, struct model *m, u64 bound, u
 
 		/* The store grows and shrinks, so that leaves are sparse when the pool is empty */
 		if (r % 100 < (i / 2000 % 2 ? 25 : 80))
-			crab_store_insert(store, key, r, CRAB_INSERT_EITHER, &old);
+			store_put(store, key, r);
 		else
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 		crab_store_info(store, &after);
 		lines = after.counts.lines - before.counts.lines;
 		tap_check(lines <= bound, "%llu lines, at most %llu", lines, bound);
@@ -323,7 +303,6 @@ static void test_counts(void)
 {
 	const struct crab_engine_ops * const *ops;
 	const struct crab_layout *layout;
-	struct crab_store_info info;
 	struct crab_store *store;
 	struct crab_media media;
 
@@ -333,11 +312,9 @@ static void test_counts(void)
 			store = store_format_attach(&media, (*ops)->name, layout->name,
 						    layout->leaf_min);
 			crab_count(store->engine, deletes, 1);
-			crab_store_info(store, &info);
-			tap_check(!info.stats.records, "%s/%s: %llu records", (*ops)->name,
-				  layout->name, info.stats.records);
-			crab_store_detach(store);
-			media_destroy(&media);
+			tap_check(!store_info(store).stats.records, "%s/%s: %llu records",
+				  (*ops)->name, layout->name, store_info(store).stats.records);
+			store_end(store);
 		}
 	}
 	tap_ok(true, "a delete that is counted before its insert: no record");
@@ -347,11 +324,10 @@ static void test_counts(void)
 static u64 most_dead(struct crab_store *store, u64 keys)
 {
 	const struct crab_leaf *leaf;
-	struct crab_old old;
 	u64 key, dead, most = 0;
 
 	for (key = 0; key < keys; key++) {
-		crab_store_delete(store, key, &old);
+		store_delete(store, key);
 		dead = 0;
 		for (leaf = crab_tree_of(store->engine)->table.dead; leaf; leaf = leaf->dead.next)
 			dead++;
@@ -379,8 +355,7 @@ static void test_dead(const char *layout)
 		  full.stats.dram_bytes - before.stats.dram_bytes, "%llu bytes, then %llu, then %llu",
 		  before.stats.dram_bytes, full.stats.dram_bytes, after.stats.dram_bytes);
 	tap_ok(true, "%s: deletes free the memory of leaves", layout);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* A table of shortcuts that had readers until the last split is freed without another one */
@@ -390,12 +365,11 @@ static void test_shortcuts_before(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
 	struct crab_index *index = &crab_tree_of(store->engine)->index;
 	u64 n, seed = 7, bytes;
-	struct crab_old old;
 
 	for (n = 0; !crab_host_poll_late || !index->before; n++) {
 		/* It has more chunks than a step frees */
 		crab_host_poll_late = index->shortcuts && index->shortcuts->filled > 5;
-		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+		store_put(store, rng(&seed) >> 1, n);
 	}
 	while (crab_store_maintain(store))
 		;
@@ -407,8 +381,7 @@ static void test_shortcuts_before(void)
 		;
 	tap_ok(!index->before && index->table_bytes < bytes,
 	       "crab: maintenance frees a table of shortcuts whose readers have ended");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Maintenance completes a table of shortcuts that a split has made, without another split */
@@ -418,13 +391,12 @@ static void test_shortcuts(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "slotted", 512);
 	const struct crab_index *index = &crab_tree_of(store->engine)->index;
 	const struct crab_shortcuts *table;
-	struct crab_old old;
 	u64 n, seed = 7;
 	u32 tables = 0;
 
 	for (n = 0; n < 20000; n++) {
 		table = index->shortcuts;
-		crab_store_insert(store, rng(&seed) >> 1, n, CRAB_INSERT_EITHER, &old);
+		store_put(store, rng(&seed) >> 1, n);
 		if (index->shortcuts == table)
 			continue;
 		while (crab_store_maintain(store))
@@ -435,8 +407,7 @@ static void test_shortcuts(void)
 		tables++;
 	}
 	tap_ok(tables > 1, "crab: maintenance completes a table of shortcuts, %u times", tables);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* A store whose memory failed is not finished, and FINISH has an effect once */
@@ -462,8 +433,7 @@ static void test_finish(bool fails)
 	tap_ok(fails ? err == -EROFS && again == -EROFS && crab_store_is_unfinished(store) :
 		       !err && again == -ENODATA && !crab_store_is_unfinished(store),
 	       "FINISH%s: %d, then %d", fails ? " of a store that is read-only" : "", err, again);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* INFO reports each option that a store has, with the value in use; returns whether it has any */
@@ -482,8 +452,7 @@ static bool reports(const struct crab_engine_ops *ops, const struct crab_layout 
 		snprintf(text, sizeof(text), "%s=%s", option->name, value);
 		tap_check(strstr(info.options, text), "%s is not in \"%s\"", text, info.options);
 	}
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return *info.options;
 }
 
@@ -502,8 +471,6 @@ int main(void)
 	const struct crab_engine_ops * const *ops;
 	const struct crab_layout *layout;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (ops = crab_engines; *ops; ops++) {
 		test_interrupted(*ops);

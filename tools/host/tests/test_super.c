@@ -3,18 +3,9 @@
  * This file damages superblocks, one field at a time. Attach must return the exact error,
  * the verdict and a reason, and must not change the media.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "media/badmem.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
 #include "target.h"
+#include "test.h"
 #include "tests/seal.h"
 
 struct super_case {
@@ -101,7 +92,6 @@ static const struct super_case super_cases[] = {
 
 static void super_case_run(const struct super_case *t)
 {
-	struct crab_attach_options options = { 0 };
 	struct crab_attach_report report;
 	struct crab_store *store;
 	u8 *before = malloc(TARGET_BYTES);
@@ -110,7 +100,7 @@ static void super_case_run(const struct super_case *t)
 	t->damage();
 	memcpy(before, target.media.base, TARGET_BYTES);
 	memset(&report, 0x5a, sizeof(report));
-	store = crab_store_attach(&target.media, &options, &report);
+	store = store_try(&target.media, &report);
 	tap_check(PTR_ERR(store) == t->err, "%ld", PTR_ERR(store));
 	tap_check(report.verdict == t->verdict, "%d", report.verdict);
 	tap_check(strstr(report.reason, t->says), "reason: %s", report.reason);
@@ -261,13 +251,12 @@ static void root_case(void)
 /* An update writes all fields, those of a newer version, too */
 static void fields_case(void)
 {
-	struct crab_attach_options options = { };
 	struct crab_attach_report report;
 	struct crab_store *store;
 
 	target_begin();
 	both(d, d->feature_compat = cpu_to_le64(1); d->formatted_at = cpu_to_le64(77));
-	store = crab_store_attach(&target.media, &options, &report);
+	store = store_try(&target.media, &report);
 	tap_check(store->super.formatted_at == 77, "%llu", store->super.formatted_at);
 	crab_store_detach(store);
 	tap_check(target_super(0)->feature_compat == cpu_to_le64(1) &&
@@ -330,8 +319,6 @@ static void layout_run(bool sorted)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	layout_run(false);
 	layout_run(true);
 	large_cases();

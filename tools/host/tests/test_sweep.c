@@ -3,18 +3,10 @@
  * This file tests that leaves without records leave the list of the layout `eadr` in the end, if
  * the delete of their last record found the lock taken, or was cut.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
 #include <linux/mutex.h>
 
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define SIZE	(1U << 20)
 #define KEYS	20000U
@@ -40,23 +32,20 @@ static void maintain(void)
 
 static void fill(void)
 {
-	struct crab_old old;
 	u64 i;
 
 	for (i = 0; i < KEYS; i++)
-		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old),
-			  "insert %llu", i);
+		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert %llu", i);
 }
 
 /* Deletes all but one while another task has the lock */
 static void empty(void)
 {
-	struct crab_old old;
 	u64 i;
 
 	mutex_lock(&tree()->nb.smo_lock);
 	for (i = 0; i < KEYS; i++)
-		tap_check(i == ALONE || !crab_store_delete(store, i * STEP, &old), "delete %llu", i);
+		tap_check(i == ALONE || !store_delete(store, i * STEP), "delete %llu", i);
 	mutex_unlock(&tree()->nb.smo_lock);
 }
 
@@ -97,15 +86,12 @@ static void test_sweep(void)
 	crab_store_detach(store);
 	store = store_attach(&cut);
 	sweep("a power cut came before their leaves were unlinked");
-	crab_store_detach(store);
+	store_end(store);
 	media_destroy(&media);
-	media_destroy(&cut);
 }
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	test_sweep();
 	return tap_done();
 }

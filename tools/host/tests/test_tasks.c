@@ -10,14 +10,9 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <linux/limits.h>
-#include <linux/string.h>
-
-#include "tap.h"
+#include "test.h"
 #include "trial.h"
 
 static struct trial_totals totals[SUBJECTS];
@@ -71,8 +66,6 @@ int main(int argc, char **argv)
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
 	signal(SIGABRT, on_abort);
-	if (crab_persist_init())
-		return 2;
 	run_stores(stores, seed, argc > 3 ? argv[3] : NULL, dirname(argv[0]));
 	for (i = 0; subjects[i].name; i++)
 		if (totals[i].lives)

@@ -12,20 +12,11 @@
 #include <libgen.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "linear.h"
-#include "model.h"
 #include "store/commit_priv.h"
-#include "store/store_priv.h"
 #include "subject.h"
-#include "tap.h"
+#include "test.h"
 
 #define STEPS		3000	/* operations of a thread, in a round */
 /* By default. ThreadSanitizer finds a race of accesses that are near each other, not only at once */
@@ -144,8 +135,7 @@ static void start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	if (!pthread_create(thread, NULL, run, arg))
 		return;
-	printf("Bail out! no thread\n");
-	exit(2);
+	tap_bail("no thread");
 }
 
 /* @observed: a thread reads snapshots */
@@ -213,10 +203,8 @@ static void run_begin(struct run *run, struct crab_media *media, u64 seed)
 	*media = subject_media(run->subject);
 	subject_format(run->subject, media);
 	run->store = subject_attach(run->subject, media, &report);
-	if (IS_ERR(run->store)) {
-		printf("Bail out! attach: %s\n", report.reason);
-		exit(2);
-	}
+	if (IS_ERR(run->store))
+		tap_bail("attach: %s", report.reason);
 	run->calls = subject_calls(run->subject, run->store);
 	run->history = history_create(run->subject->threads + 2, run->subject->keys);
 	subject_keys(run->subject, run->keys);
@@ -311,15 +299,13 @@ static void run_attach(void)
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
 	struct crab_store *store;
 	struct crab_store_info info;
-	struct crab_old old;
 	u64 key;
 	u32 i;
 
 	crab_tiny_slots = 0;
 	store = store_format_attach(&media, "", "", 128);
 	for (key = 0; key < ATTACH_KEYS; key++)
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
-			  "key %llu", key);
+		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "key %llu", key);
 	crab_host_cpus = 4;
 	for (i = 0; i < ATTACHES; i++) {
 		crab_store_abandon(store);
@@ -329,8 +315,7 @@ static void run_attach(void)
 	crab_store_info(store, &info);
 	tap_ok(info.stats.records == ATTACH_KEYS, "attach with 4 CPUs: %llu leaves, %llu records",
 	       info.super.leaves, info.stats.records);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static bool damaging;
@@ -360,8 +345,7 @@ static void run_damage(void)
 	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(crab_store_is_readonly(store), "a store turns read-only while more damage is found");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void *commits_run(void *arg)
@@ -399,8 +383,7 @@ static void run_commits(void)
 	__atomic_store_n(&damaging, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	tap_ok(info.stats.records <= 1, "INFO of a read-only store while a commit ends");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(int argc, char **argv)
@@ -410,8 +393,6 @@ int main(int argc, char **argv)
 	const char *only = argc > 3 ? argv[3] : NULL;
 
 	directory = dirname(argv[0]);
-	if (crab_persist_init())
-		return 2;
 	run_attach();
 	run_damage();
 	run_commits();

@@ -7,18 +7,8 @@
  *
  * Documentation/userspace-api/crabtree.rst derives the time from these numbers.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
-#include "model.h"
-#include "store/store_priv.h"
 #include "structure.h"
-#include "tap.h"
+#include "test.h"
 
 #define SIZE		(24U << 20)
 #define KEYS		100000U
@@ -58,17 +48,16 @@ static u32 between;
 /* From the end: so the engines without maintenance remove nodes of each level, and the root */
 static void renew(struct crab_store *store)
 {
-	struct crab_old old;
 	u32 key;
 
 	for (key = KEYS; key--; ) {
-		tap_check(!crab_store_delete(store, key, &old), "delete %u", key);
+		tap_check(!store_delete(store, key), "delete %u", key);
 		while (crab_store_maintain(store))
 			;
 	}
 	for (key = 0; key < KEYS; key++)
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old),
-			  "insert %u again", key);
+		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "insert %u again",
+			  key);
 }
 
 /* The compiler inserts a call of this function into each basic block */
@@ -120,12 +109,11 @@ static void test_turns(const struct subject *s, u64 stride)
 	struct crab_media media = media_create(SIZE);
 	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
 	struct crab_check_report report = { };
-	struct crab_old old;
 	u32 slots = slots_of(store->engine), key;
 
 	for (key = 0; key < KEYS; key++)
-		tap_check(!crab_store_insert(store, key * stride, key, CRAB_INSERT_CREATE, &old),
-			  "insert %u", key);
+		tap_check(!store_insert(store, key * stride, key, CRAB_INSERT_CREATE), "insert %u",
+			  key);
 	leaves = 0;
 	leaves_most = 0;
 	turn_begin = blocks;
@@ -144,8 +132,7 @@ static void test_turns(const struct subject *s, u64 stride)
 	       "%s, %u, keys %s: CHECK reads %u of %llu leaves at a time, %u slots in %llu blocks; a leaf in %llu",
 	       s->layout, s->leaf_bytes, stride == 1 ? "in order" : "scattered", leaves_most, report.leaves, leaves_most * slots,
 	       turn_longest, leaf_longest);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* CHECK goes on at its key, where no node is the one that it was: the pool is soon used again */
@@ -154,12 +141,11 @@ static void test_renewed(const struct subject *s)
 	struct crab_media media = media_create(SIZE / 4);
 	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
 	struct crab_check_report report = { };
-	struct crab_old old;
 	u32 key;
 	int err;
 
 	for (key = 0; key < KEYS; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+		store_insert(store, key, key, CRAB_INSERT_CREATE);
 	renewed = store;
 	between = 3;
 	watched = structure_held(store->engine);
@@ -168,16 +154,13 @@ static void test_renewed(const struct subject *s)
 	tap_ok(!err && !report.damage.count && !between,
 	       "%s, %u: CHECK of a store that is emptied and filled meanwhile: %d, %s", s->layout,
 	       s->leaf_bytes, err, report.damage.what);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
 		test_turns(&subjects[i], 1);

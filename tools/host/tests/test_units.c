@@ -3,27 +3,17 @@
  * This file tests the parts of a store, each alone: the index, the pool, extents, sets
  * of numbers, the list of bad memory, the access to the media and the crc.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <linux/crc32.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <linux/string.h>
 
 #include "engines/clfb/line.h"
 #include "media/badmem.h"
 #include "media/crc.h"
-#include "model.h"
 #include "shared/extent.h"
 #include "shared/index.h"
 #include "shared/numset.h"
 #include "shared/pool.h"
 #include "shared/side.h"
-#include "tap.h"
+#include "test.h"
 
 /* The index: lows are even numbers; a leaf is its low plus one */
 
@@ -428,10 +418,8 @@ static void test_extents(void)
 	u64 place = 0, last = 0;
 
 	if (crab_pool_init(&pool, geo.leaves) ||
-	    crab_extents_init(&extents, &pool, &media, &geo, CRAB_SLAB_BYTES_MAX)) {
-		printf("Bail out! no memory\n");
-		exit(2);
-	}
+	    crab_extents_init(&extents, &pool, &media, &geo, CRAB_SLAB_BYTES_MAX))
+		tap_bail("no memory");
 	tap_check(!crab_extents_alloc(&extents, CRAB_SLAB_BYTES_MAX, &place) &&
 		  !crab_extents_alloc(&extents, CRAB_LINE, &last), "alloc");
 	tap_check(place <= CRAB_PLACE_MASK && crab_extent_is_place(&extents, place) &&
@@ -511,8 +499,6 @@ static void test_sides(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_index_bulk();
 	test_index_random(1, 40, 1);

@@ -3,17 +3,8 @@
  * This file tests watches, with every engine: random verbs and batches against the changes that
  * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
  */
-#include <stdio.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
-#include "store/store_priv.h"
 #include "store/watch.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	200U
 #define OPS	8U	/* of a batch at most */
@@ -143,10 +134,9 @@ static void test_random(const struct kind *kind)
 	run_random(store, watch, 20, 150);
 	crab_watch_close(watch);
 	tap_check(!store->aside, "the gate is still on");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%s %s: a watch reports each change of its range, in order", kind->engine,
 	       kind->layout);
-	media_destroy(&media);
 }
 
 /* A ring of four: dropped changes are counted, and a reader that reads all keys again is right */
@@ -173,8 +163,7 @@ static void test_lost(void)
 		  "the ring works again");
 	tap_ok(true, "a full ring: one change that stands for those that were dropped");
 	crab_watch_close(watch);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_end(void)
@@ -183,9 +172,8 @@ static void test_end(void)
 	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct crab_watch *a = open_watch(store, 0, ~0ULL, 4), *b = open_watch(store, 5, 5, 4);
 	struct crab_change got[8];
-	struct crab_old old;
 
-	crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old);
+	store_put(store, 1, 1);
 	wakes = 0;
 	crab_store_detach(store);
 	tap_check(wakes == 2, "%u wakes", wakes);
@@ -216,9 +204,8 @@ static void test_readonly(void)
 	crab_watch_close(watch);
 	tap_check(store->aside, "still read-only");
 	tap_check(crab_store_insert(store, 1, 1, CRAB_INSERT_EITHER, &old) == -EROFS, "insert");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "a read-only store can be watched: its writes fail and report nothing");
-	media_destroy(&media);
 }
 
 /* As many as there may be, then one more */
@@ -241,9 +228,8 @@ static void test_many(void)
 	for (i = 0; i < CRAB_WATCHES_MAX; i++)
 		crab_watch_close(watch[i]);
 	tap_check(!store->aside, "the gate is still on");
-	crab_store_detach(store);
+	store_end(store);
 	tap_ok(true, "%u watches, and no more", CRAB_WATCHES_MAX);
-	media_destroy(&media);
 }
 
 /* The changes that were dropped wait when the ring is empty; a new key had no value */
@@ -270,16 +256,13 @@ static void test_dropped(void)
 		  changes[0].value == 2, "%llu dropped", changes[0].value);
 	tap_ok(!crab_watch_peek(watch), "dropped changes wait when the ring is empty");
 	crab_watch_close(watch);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		test_random(&kinds[i]);
 	test_lost();

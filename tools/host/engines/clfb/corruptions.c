@@ -183,12 +183,6 @@ static bool leaf_free(struct crab_store *store, u32 n)
 	return true;
 }
 
-static bool leaf_lost(struct crab_store *store, u32 n)
-{
-	clfb_tree_of(store->engine)->pool.free--;
-	return !n;
-}
-
 static bool node_lost(struct crab_store *store, u32 n)
 {
 	clfb_tree_of(store->engine)->nodes.free--;
@@ -202,16 +196,16 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 }
 
 const struct corruption clfb_corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a record is gone", record_gone },
-	{ "links: the root word has another bit", root_changed },
-	{ "links: a reference has another bit", ref_changed },
-	{ "links: a lowest key in a node has another bit", separator_changed },
-	{ "links: a lowest key has another bit", low_changed },
-	{ "free map: a leaf of the tree counts as free", leaf_free },
-	{ "free map: a free leaf is lost", leaf_lost },
-	{ "free map: a free node is lost", node_lost },
-	{ "counts: there are more records than there are", records_miscounted },
+	{ "content: a value has another bit", .plant = value_changed },
+	{ "content: a key has another bit", .plant = key_changed },
+	{ "content: a record is gone", .plant = record_gone },
+	{ "links: the root word has another bit", .plant = root_changed },
+	{ "links: a reference has another bit", .plant = ref_changed },
+	{ "links: a lowest key in a node has another bit", .plant = separator_changed },
+	{ "links: a lowest key has another bit", .plant = low_changed },
+	{ "free map: a leaf of the tree counts as free", .plant = leaf_free },
+	{ "free map: a free leaf is lost", .plant = corruption_leaf_lost },
+	{ "free map: a free node is lost", .plant = node_lost },
+	{ "counts: there are more records than there are", .plant = records_miscounted },
 	{ }
 };

@@ -21,16 +21,24 @@ static struct crab_leaf *leaf_at(struct crab_tree *tree, u32 n)
 	return leaf;
 }
 
-static struct crab_dhead *head_at(struct crab_tree *tree, u32 n)
+static void *head_at(struct crab_store *store, u32 n)
 {
+	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_leaf *leaf = leaf_at(tree, n);
 
 	return leaf ? &crab_leaf_media(tree, leaf->number)->head : NULL;
 }
 
-/* The slot of the @n-th record in the order of leaves */
-static struct crab_dslot *record_at(struct crab_tree *tree, u32 n)
+/* The header with the link to leaf @n */
+static void *link_at(struct crab_store *store, u32 n)
 {
+	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
+}
+
+/* The slot of the @n-th record in the order of leaves */
+static void *record_at(struct crab_store *store, u32 n)
+{
+	struct crab_tree *tree = crab_tree_of(store->engine);
 	struct crab_leaf *leaf;
 	u32 slot;
 
@@ -41,26 +49,9 @@ static struct crab_dslot *record_at(struct crab_tree *tree, u32 n)
 	return NULL;
 }
 
-static bool value_changed(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dslot *d = record_at(tree, n);
-
-	return d && corruption_flip(&d->value);
-}
-
-static bool key_changed(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dslot *d = record_at(tree, n);
-
-	return d && corruption_flip(&d->key);
-}
-
 static bool record_gone(struct crab_store *store, u32 n)
 {
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dslot *d = record_at(tree, n);
+	struct crab_dslot *d = record_at(store, n);
 
 	if (d)
 		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
@@ -69,8 +60,7 @@ static bool record_gone(struct crab_store *store, u32 n)
 
 static bool record_twice(struct crab_store *store, u32 n)
 {
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dslot *d = record_at(tree, n), *other = record_at(tree, n + 1);
+	struct crab_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
 
 	if (other)
 		*other = *d;
@@ -79,47 +69,20 @@ static bool record_twice(struct crab_store *store, u32 n)
 
 static bool records_exchanged(struct crab_store *store, u32 n)
 {
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dslot *d = record_at(tree, n), *other = record_at(tree, n + 1);
+	struct crab_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
 
 	if (other)
 		swap(d->key, other->key);
 	return other;
 }
 
-static bool link_changed(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-
-	return head && corruption_flip(&head->next);
-}
-
 static bool link_skips(struct crab_store *store, u32 n)
 {
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-	struct crab_dhead *over = head_at(tree, n);
+	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
 
 	if (over)
 		head->next = over->next;
 	return over;
-}
-
-static bool birth_changed(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dhead *head = head_at(tree, n);
-
-	return head && corruption_flip(&head->birth);
-}
-
-static bool low_changed(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	struct crab_dhead *head = head_at(tree, n);
-
-	return head && corruption_flip(&head->low);
 }
 
 static bool leaf_forgotten(struct crab_store *store, u32 n)
@@ -157,14 +120,6 @@ static bool leaf_free(struct crab_store *store, u32 n)
 	return leaf;
 }
 
-static bool leaf_lost(struct crab_store *store, u32 n)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-
-	tree->pool.free--;
-	return !n;
-}
-
 static bool leaf_given_twice(struct crab_store *store, u32 n)
 {
 	struct crab_tree *tree = crab_tree_of(store->engine);
@@ -184,20 +139,20 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 }
 
 const struct corruption crab_corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a record is gone", record_gone },
-	{ "order: a record replaces the next one, too", record_twice },
-	{ "order: two neighbouring keys are exchanged", records_exchanged },
-	{ "links: a link has another bit", link_changed },
-	{ "links: a link skips a leaf", link_skips },
-	{ "links: a birth has another bit", birth_changed },
-	{ "links: a lowest key has another bit", low_changed },
-	{ "links: a leaf is not in DRAM's list", leaf_forgotten },
-	{ "links: a leaf is not in the index", index_forgets },
-	{ "free map: a leaf of the list counts as free", leaf_free },
-	{ "free map: a free leaf is lost", leaf_lost },
-	{ "free map: a leaf of the list is freed", leaf_given_twice },
-	{ "counts: there are more records than there are", records_miscounted },
+	{ "content: a value has another bit", record_at, .at = offsetof(struct crab_dslot, value) },
+	{ "content: a key has another bit", record_at, .at = offsetof(struct crab_dslot, key) },
+	{ "content: a record is gone", .plant = record_gone },
+	{ "order: a record replaces the next one, too", .plant = record_twice },
+	{ "order: two neighbouring keys are exchanged", .plant = records_exchanged },
+	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
+	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
+	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
+	{ "links: a leaf is not in DRAM's list", .plant = leaf_forgotten },
+	{ "links: a leaf is not in the index", .plant = index_forgets },
+	{ "free map: a leaf of the list counts as free", .plant = leaf_free },
+	{ "free map: a free leaf is lost", .plant = corruption_leaf_lost },
+	{ "free map: a leaf of the list is freed", .plant = leaf_given_twice },
+	{ "counts: there are more records than there are", .plant = records_miscounted },
 	{ }
 };

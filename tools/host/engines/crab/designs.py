@@ -43,7 +43,7 @@ SPLIT_LEAVES_BEHIND = """
 """
 
 DESIGNS = [
-    Design("split: moved records remain in the old leaf, and are ignored there", [
+    Design("split: moved records remain in the old leaf, and are ignored there",
         Edit(SPLIT, """if (is_append(tree, leaf, key))
 		return append(write, leaf, key, value);
 	err = crab_smo_begin(write, &smo, leaf, 2, CRAB_POOL_RESERVE);
@@ -62,9 +62,8 @@ DESIGNS = [
         Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
              "crab_slotted_is_live(leaf, slot)"),
         Edit("engines/crab/slotted/check.c",
-             "leaf->torn || (r.key == CRAB_KEY_EMPTY &&\n\t\t\t\t\t\t\t  r.value == leaf->void_value)", "true"),
-    ]),
-    Design("update: a delete and an insert into the same slot, in one fence epoch", [
+             "leaf->torn || (r.key == CRAB_KEY_EMPTY &&\n\t\t\t\t\t\t\t  r.value == leaf->void_value)", "true")),
+    Design("update: a delete and an insert into the same slot, in one fence epoch",
         Edit(OPS, "return crab_layout_update(write, leaf, d, key, value);",
              """crab_leaf_begin(leaf);
              crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);
@@ -74,44 +73,34 @@ DESIGNS = [
              crab_clean(write->flow, d, sizeof(*d));
              crab_fence(write->flow, CRAB_P6_RECORD);
              crab_leaf_end(leaf);
-             return 0"""),
-    ]),
-    Design("batch: a slot that was freed in an epoch is used again in it", [
-        Edit(BATCH, "b->lost[which] = true;", ""),
-    ]),
-    Design("batch: a value that is the leaf's void is stored in place", [
+             return 0""")),
+    Design("batch: a slot that was freed in an epoch is used again in it",
+        Edit(BATCH, "b->lost[which] = true;", "")),
+    Design("batch: a value that is the leaf's void is stored in place",
         Edit(BATCH, "place.slot >= b->write.tree->slots || op->value == leaf->void_value",
-             "place.slot >= b->write.tree->slots"),
-    ]),
-    Design("insert or update: a value that is the leaf's void is stored in place", [
-        Edit(SLOTTED, "none || is_void", "none"),
-    ]),
-    Design("shift: the left of two equal neighbouring keys is believed", [
-        Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot"),
-    ]),
-    Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free", [
+             "place.slot >= b->write.tree->slots")),
+    Design("insert or update: a value that is the leaf's void is stored in place",
+        Edit(SLOTTED, "none || is_void", "none")),
+    Design("shift: the left of two equal neighbouring keys is believed",
+        Edit(SORTED_READ, "leaf->duplicate = slot - 1;", "leaf->duplicate = slot")),
+    Design("attach: where a link leads nowhere the list ends, and the tail is handed out as free",
         Edit("engines/crab/recover_list.c", """if (!recover_gap(r, what, offset, low, &word))
 				break;
-			continue;""", "break;"),
-    ]),
-    Design("attach: the content read after a cut is not made durable", [
-        Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0"),
-    ]),
-    Design("attach: sorted leaves are not repaired", [
+			continue;""", "break;")),
+    Design("attach: the content read after a cut is not made durable",
+        Edit(RECOVER, "engine->clean ? 0 : repair_clean(tree, flow)", "0")),
+    Design("attach: sorted leaves are not repaired",
         Edit(RECOVER, "crab_layout_repair(&write)",
-             "crab_layout_may_overlap(tree) ? 0 : crab_layout_repair(&write)"),
-    ]),
-    Design("attach: leaves of the list are not taken out of the pool", [
-        Edit(RECOVER, "crab_pool_mark(&tree->pool, leaf->number);", ""),
-    ]),
-    Design("attach: births go on from 0", [
-        Edit("engines/crab/recover_pool.c", "tree->birth = max(tree->birth, part->birth);", ""),
-    ]),
+             "crab_layout_may_overlap(tree) ? 0 : crab_layout_repair(&write)")),
+    Design("attach: leaves of the list are not taken out of the pool",
+        Edit(RECOVER, "crab_pool_mark(&tree->pool, leaf->number);", "")),
+    Design("attach: births go on from 0",
+        Edit("engines/crab/recover_pool.c", "tree->birth = max(tree->birth, part->birth);", "")),
 ]
 
 # Rules of the publication that do not hold: tools/host/mutants/claims.py judges them
 PUBLISHED = [
-    Design("shift: the left of two equal neighbouring values is void", [
+    Design("shift: the left of two equal neighbouring values is void",
         Edit(SORTED_READ, "if (!slot || key > prev)\n\t\t\tcontinue;", """if (slot &&
                 crab_leaf_value(tree, leaf, slot) == crab_leaf_value(tree, leaf, slot - 1) &&
                 leaf->duplicate == CRAB_LEAF_NO_DUPLICATE) {
@@ -119,15 +108,13 @@ PUBLISHED = [
                 leaf->torn++;
                 continue;
             }
-            if (!slot || key > prev) continue"""),
-    ]),
-    Design("split in place: the old leaf is ended before the fresh one is linked", [
+            if (!slot || key > prev) continue""")),
+    Design("split in place: the old leaf is ended before the fresh one is linked",
         Edit(SORTED_SMO, "crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);\n"
              "\tcrab_smo_link(write, leaf, crab_smo_first_word(tree, &smo));",
              """crab_sorted_end(write, leaf, keep);
              crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
-             crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo))"""),
-    ]),
+             crab_smo_link(write, leaf, crab_smo_first_word(tree, &smo))""")),
 ]
 
 PENDING = "the superblock's fence follows; that of an unfinished store does not, which KUnit tests (unfinished_sorted)"

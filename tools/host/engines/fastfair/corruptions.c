@@ -20,8 +20,9 @@ static struct ff_dnode *target(struct ff *ff, __le64 link)
 }
 
 /* Node @n of all, from the root's level down */
-static struct ff_dnode *node_at(struct ff *ff, u32 n)
+static void *node_at(struct crab_store *store, u32 n)
 {
+	struct ff *ff = ff_of(store->engine);
 	struct ff_dnode *first, *d;
 
 	for (first = target(ff, crab_list_head(ff->base.media)->next); first;
@@ -30,6 +31,12 @@ static struct ff_dnode *node_at(struct ff *ff, u32 n)
 			if (!n--)
 				return d;
 	return NULL;
+}
+
+/* The header with the first link, or that of node @n - 1 */
+static void *link_at(struct crab_store *store, u32 n)
+{
+	return n ? node_at(store, n - 1) : crab_list_head(store->engine->media);
 }
 
 static struct ff_dnode *leaf_first(struct ff *ff)
@@ -52,8 +59,9 @@ static struct ff_dslot *slot_in(struct ff *ff, struct ff_dnode *d, u32 *n)
 }
 
 /* The slot of the @n-th record */
-static struct ff_dslot *record_at(struct ff *ff, u32 n)
+static void *record_at(struct crab_store *store, u32 n)
 {
+	struct ff *ff = ff_of(store->engine);
 	struct ff_dslot *slot = NULL;
 	struct ff_dnode *d;
 
@@ -63,34 +71,20 @@ static struct ff_dslot *record_at(struct ff *ff, u32 n)
 }
 
 /* The slot of the @n-th entry above the leaves */
-static struct ff_dslot *entry_at(struct ff *ff, u32 n)
+static void *entry_at(struct crab_store *store, u32 n)
 {
 	struct ff_dslot *slot = NULL;
 	struct ff_dnode *d;
 	u32 i;
 
-	for (i = 0; !slot && (d = node_at(ff, i)) && d->head.own; i++)
-		slot = slot_in(ff, d, &n);
+	for (i = 0; !slot && (d = node_at(store, i)) && d->head.own; i++)
+		slot = slot_in(ff_of(store->engine), d, &n);
 	return slot;
-}
-
-static bool value_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = record_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->value);
-}
-
-static bool key_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = record_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->key);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
 {
-	struct ff_dslot *d = record_at(ff_of(store->engine), n);
+	struct ff_dslot *d = record_at(store, n);
 
 	if (d)
 		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
@@ -99,8 +93,7 @@ static bool record_gone(struct crab_store *store, u32 n)
 
 static bool record_twice(struct crab_store *store, u32 n)
 {
-	struct ff_dslot *d = record_at(ff_of(store->engine), n);
-	struct ff_dslot *other = record_at(ff_of(store->engine), n + 1);
+	struct ff_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
 
 	if (other)
 		*other = *d;
@@ -109,20 +102,11 @@ static bool record_twice(struct crab_store *store, u32 n)
 
 static bool records_exchanged(struct crab_store *store, u32 n)
 {
-	struct ff_dslot *d = record_at(ff_of(store->engine), n);
-	struct ff_dslot *other = record_at(ff_of(store->engine), n + 1);
+	struct ff_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
 
 	if (other)
 		swap(d->key, other->key);
 	return other;
-}
-
-static bool link_changed(struct crab_store *store, u32 n)
-{
-	struct ff *ff = ff_of(store->engine);
-	struct ff_dnode *d = n ? node_at(ff, n - 1) : NULL;
-
-	return n ? d && corruption_flip(&d->head.next) : corruption_flip(&crab_list_head(ff->base.media)->next);
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -139,48 +123,6 @@ static bool link_skips(struct crab_store *store, u32 n)
 	return over;
 }
 
-static bool birth_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dnode *d = node_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->head.birth);
-}
-
-static bool low_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dnode *d = node_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->head.low);
-}
-
-static bool level_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dnode *d = node_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->head.own);
-}
-
-static bool first_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dnode *d = node_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->first);
-}
-
-static bool entry_key_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = entry_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->key);
-}
-
-static bool entry_link_changed(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = entry_at(ff_of(store->engine), n);
-
-	return d && corruption_flip(&d->value);
-}
-
 static u64 number_of(struct ff *ff, const struct ff_dnode *d)
 {
 	return (le64_to_cpu(d->head.self) - ff->base.geo.pool_offset) / ff->base.geo.leaf_bytes;
@@ -189,23 +131,17 @@ static u64 number_of(struct ff *ff, const struct ff_dnode *d)
 static bool node_free(struct crab_store *store, u32 n)
 {
 	struct ff *ff = ff_of(store->engine);
-	struct ff_dnode *d = node_at(ff, n);
+	struct ff_dnode *d = node_at(store, n);
 
 	if (d)
 		__clear_bit(number_of(ff, d), ff->pool.used);
 	return d;
 }
 
-static bool block_lost(struct crab_store *store, u32 n)
-{
-	ff_of(store->engine)->pool.free--;
-	return !n;
-}
-
 static bool node_given_twice(struct crab_store *store, u32 n)
 {
 	struct ff *ff = ff_of(store->engine);
-	struct ff_dnode *d = node_at(ff, n);
+	struct ff_dnode *d = node_at(store, n);
 
 	if (d)
 		crab_pool_free(&ff->pool, number_of(ff, d));
@@ -215,7 +151,7 @@ static bool node_given_twice(struct crab_store *store, u32 n)
 static bool slots_miscounted(struct crab_store *store, u32 n)
 {
 	struct ff *ff = ff_of(store->engine);
-	struct ff_dnode *d = node_at(ff, n);
+	struct ff_dnode *d = node_at(store, n);
 
 	if (d)
 		crab_side(&ff->sides, number_of(ff, d))->count++;
@@ -229,23 +165,25 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 }
 
 const struct corruption fastfair_corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a record is gone", record_gone },
-	{ "order: a record replaces the next one, too", record_twice },
-	{ "order: two neighbouring keys are exchanged", records_exchanged },
-	{ "links: a link has another bit", link_changed },
-	{ "links: a link skips a leaf", link_skips },
-	{ "links: a birth has another bit", birth_changed },
-	{ "links: a lowest key has another bit", low_changed },
-	{ "links: a level has another bit", level_changed },
-	{ "links: a first link has another bit", first_changed },
-	{ "links: the key of an entry has another bit", entry_key_changed },
-	{ "links: the link of an entry has another bit", entry_link_changed },
-	{ "free map: a node counts as free", node_free },
-	{ "free map: a free block is lost", block_lost },
-	{ "free map: a node is freed", node_given_twice },
-	{ "counts: a node has more slots than it has", slots_miscounted },
-	{ "counts: there are more records than there are", records_miscounted },
+	{ "content: a value has another bit", record_at, .at = offsetof(struct ff_dslot, value) },
+	{ "content: a key has another bit", record_at, .at = offsetof(struct ff_dslot, key) },
+	{ "content: a record is gone", .plant = record_gone },
+	{ "order: a record replaces the next one, too", .plant = record_twice },
+	{ "order: two neighbouring keys are exchanged", .plant = records_exchanged },
+	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
+	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a birth has another bit", node_at, .at = offsetof(struct crab_dhead, birth) },
+	{ "links: a lowest key has another bit", node_at, .at = offsetof(struct crab_dhead, low) },
+	{ "links: a level has another bit", node_at, .at = offsetof(struct crab_dhead, own) },
+	{ "links: a first link has another bit", node_at, .at = offsetof(struct ff_dnode, first) },
+	{ "links: the key of an entry has another bit", entry_at,
+	  .at = offsetof(struct ff_dslot, key) },
+	{ "links: the link of an entry has another bit", entry_at,
+	  .at = offsetof(struct ff_dslot, value) },
+	{ "free map: a node counts as free", .plant = node_free },
+	{ "free map: a free block is lost", .plant = corruption_leaf_lost },
+	{ "free map: a node is freed", .plant = node_given_twice },
+	{ "counts: a node has more slots than it has", .plant = slots_miscounted },
+	{ "counts: there are more records than there are", .plant = records_miscounted },
 	{ }
 };

@@ -24,11 +24,18 @@ static struct nb_leaf *leaf_at(struct nb_tree *tree, u32 n)
 	return leaf;
 }
 
-static struct crab_dhead *head_at(struct nb_tree *tree, u32 n)
+static void *head_at(struct crab_store *store, u32 n)
 {
+	struct nb_tree *tree = nb_tree_of(store->engine);
 	struct nb_leaf *leaf = leaf_at(tree, n);
 
 	return leaf ? &nb_leaf_media(tree, leaf)->head : NULL;
+}
+
+/* The header with the link to leaf @n */
+static void *link_at(struct crab_store *store, u32 n)
+{
+	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
 }
 
 static bool is_eadr(const struct nb_tree *tree)
@@ -59,23 +66,14 @@ static struct nb_dslot *slot_at(struct nb_tree *tree, u32 n, bool live)
 	return NULL;
 }
 
-static bool value_changed(struct crab_store *store, u32 n)
+static void *record_at(struct crab_store *store, u32 n)
 {
-	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
-
-	return d && corruption_flip(&d->value);
-}
-
-static bool key_changed(struct crab_store *store, u32 n)
-{
-	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
-
-	return d && corruption_flip(&d->key);
+	return slot_at(nb_tree_of(store->engine), n, true);
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
 {
-	struct nb_dslot *d = slot_at(nb_tree_of(store->engine), n, true);
+	struct nb_dslot *d = record_at(store, n);
 
 	if (d)
 		d->key = cpu_to_le64(is_eadr(nb_tree_of(store->engine)) ? EA_DEAD : CRAB_KEY_EMPTY);
@@ -91,37 +89,13 @@ static bool record_appears(struct crab_store *store, u32 n)
 	return d;
 }
 
-static bool link_changed(struct crab_store *store, u32 n)
-{
-	struct nb_tree *tree = nb_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-
-	return head && corruption_flip(&head->next);
-}
-
 static bool link_skips(struct crab_store *store, u32 n)
 {
-	struct nb_tree *tree = nb_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-	struct crab_dhead *over = head_at(tree, n);
+	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
 
 	if (over)
 		head->next = over->next;
 	return over;
-}
-
-static bool birth_changed(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
-
-	return head && corruption_flip(&head->birth);
-}
-
-static bool low_changed(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = head_at(nb_tree_of(store->engine), n);
-
-	return head && corruption_flip(&head->low);
 }
 
 /* The fingerprint of the first record of a leaf, or NULL */
@@ -157,12 +131,6 @@ static bool leaf_free(struct crab_store *store, u32 n)
 	return leaf;
 }
 
-static bool leaf_lost(struct crab_store *store, u32 n)
-{
-	nb_tree_of(store->engine)->pool.free--;
-	return !n;
-}
-
 static bool records_miscounted(struct crab_store *store, u32 n)
 {
 	nb_tree_of(store->engine)->records++;
@@ -170,17 +138,17 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 }
 
 const struct corruption nbtree_corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a record is gone", record_gone },
-	{ "content: a free slot has a key", record_appears },
-	{ "content: a fingerprint has another bit", fingerprint_changed },
-	{ "links: a link has another bit", link_changed },
-	{ "links: a link skips a leaf", link_skips },
-	{ "links: a birth has another bit", birth_changed },
-	{ "links: a lowest key has another bit", low_changed },
-	{ "free map: a leaf of the list counts as free", leaf_free },
-	{ "free map: a free leaf is lost", leaf_lost },
-	{ "counts: there are more records than there are", records_miscounted },
+	{ "content: a value has another bit", record_at, .at = offsetof(struct nb_dslot, value) },
+	{ "content: a key has another bit", record_at, .at = offsetof(struct nb_dslot, key) },
+	{ "content: a record is gone", .plant = record_gone },
+	{ "content: a free slot has a key", .plant = record_appears },
+	{ "content: a fingerprint has another bit", .plant = fingerprint_changed },
+	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
+	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
+	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
+	{ "free map: a leaf of the list counts as free", .plant = leaf_free },
+	{ "free map: a free leaf is lost", .plant = corruption_leaf_lost },
+	{ "counts: there are more records than there are", .plant = records_miscounted },
 	{ }
 };

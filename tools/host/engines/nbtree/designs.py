@@ -12,76 +12,59 @@ EADR_SMO = "engines/nbtree/eadr/smo.c"
 EADR_RECOVER = "engines/nbtree/eadr/recover.c"
 
 DESIGNS = [
-    Design("nbtree: an insert stores the key before the value", [
+    Design("nbtree: an insert stores the key before the value",
         Edit(LEAF, "crab_store(write->flow, &d->value, record->value);",
              "crab_store(write->flow, &d->key, record->key)"),
         Edit(LEAF, "crab_store(write->flow, &d->key, record->key);",
-             "crab_store(write->flow, &d->value, record->value)"),
-    ]),
-    Design("nbtree: a delete clears the value, not the key", [
+             "crab_store(write->flow, &d->value, record->value)")),
+    Design("nbtree: a delete clears the value, not the key",
         Edit(LEAF, "crab_store(write->flow, &d->key, CRAB_KEY_EMPTY);",
-             "crab_store(write->flow, &d->value, CRAB_KEY_EMPTY)"),
-    ]),
-    Design("nbtree: the free slots of a fresh leaf keep the keys of its earlier use", [
-        Edit(LEAF, "crab_store(flow, &d->slot[i].key, CRAB_KEY_EMPTY);", ";"),
-    ]),
-    Design("nbtree: the link to a fresh leaf is durable before it", [
+             "crab_store(write->flow, &d->value, CRAB_KEY_EMPTY)")),
+    Design("nbtree: the free slots of a fresh leaf keep the keys of its earlier use",
+        Edit(LEAF, "crab_store(flow, &d->slot[i].key, CRAB_KEY_EMPTY);", ";")),
+    Design("nbtree: the link to a fresh leaf is durable before it",
         Edit(SMO, "crab_nb_leaf_fresh(write->flow, geo, &head, tree->scratch + split, count - split);",
              "smo_link(write, leaf, crab_link_to(geo, fresh->number, fresh->birth)); "
-             "crab_nb_leaf_fresh(write->flow, geo, &head, tree->scratch + split, count - split)"),
-    ]),
-    Design("nbtree: the fresh leaf ends the list", [
-        Edit(SMO, "smo_word(tree, fresh, leaf->high)", "smo_word(tree, fresh, CRAB_KEY_EMPTY)"),
-    ]),
-    Design("nbtree: stale keys return where the range of a leaf grows", [
-        Edit(SMO, "crab_nb_leaf_erase(write, before);", ";"),
-    ]),
-    Design("nbtree: stale keys are erased after the link that bypasses the next leaf", [
+             "crab_nb_leaf_fresh(write->flow, geo, &head, tree->scratch + split, count - split)")),
+    Design("nbtree: the fresh leaf ends the list",
+        Edit(SMO, "smo_word(tree, fresh, leaf->high)", "smo_word(tree, fresh, CRAB_KEY_EMPTY)")),
+    Design("nbtree: stale keys return where the range of a leaf grows",
+        Edit(SMO, "crab_nb_leaf_erase(write, before);", ";")),
+    Design("nbtree: stale keys are erased after the link that bypasses the next leaf",
         Edit(SMO, "crab_nb_leaf_erase(write, before);\n"
              "\tsmo_link(write, before, smo_word(tree, before, leaf->high));",
              "smo_link(write, before, smo_word(tree, before, leaf->high)); "
-             "crab_nb_leaf_erase(write, before)"),
-    ]),
-    Design("nbtree: a split forgets that the old leaf has stale keys now", [
+             "crab_nb_leaf_erase(write, before)")),
+    Design("nbtree: a split forgets that the old leaf has stale keys now",
         Edit(LEAF, "WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot));\n"
              "\t\tleaf->stale |= 1ULL << slot;",
-             "WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot))"),
-    ]),
-    Design("nbtree: attach takes stale keys as records", [
-        Edit(LEAF, "key < leaf->high", "key != CRAB_KEY_EMPTY"),
-    ]),
-    Design("nbtree: births begin anew at each attach", [
-        Edit(RECOVER, "tree->birth = max(tree->birth, head->birth);", "tree->birth = 1"),
-    ]),
-    Design("nbtree: repair cleans no leaf", [
-        Edit(RECOVER, "crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);", ";"),
-    ]),
-    Design("eadr: an insert swaps the key only, and stores the value afterwards", [
+             "WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot))")),
+    Design("nbtree: attach takes stale keys as records",
+        Edit(LEAF, "key < leaf->high", "key != CRAB_KEY_EMPTY")),
+    Design("nbtree: births begin anew at each attach",
+        Edit(RECOVER, "tree->birth = max(tree->birth, head->birth);", "tree->birth = 1")),
+    Design("nbtree: repair cleans no leaf",
+        Edit(RECOVER, "crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);", ";")),
+    Design("eadr: an insert swaps the key only, and stores the value afterwards",
         Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
              "\t\t\t  EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
              "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
              "EA_LIVE | (record->key & EA_KEY_BITS), ea_value(tree, leaf, slot)) && "
              "crab_ea_swap(write, leaf, slot, EA_LIVE | (record->key & EA_KEY_BITS), "
-             "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)"),
-    ]),
-    Design("eadr: the list has the fresh leaves before they have the records", [
+             "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)")),
+    Design("eadr: the list has the fresh leaves before they have the records",
         Edit(EADR_SMO, "if (!smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
-             "struct nb_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)"),
-    ]),
-    Design("eadr: the first fresh leaf has no link to the second one", [
+             "struct nb_leaf *was = at; at = smo_bypass(write, at); smo_copy(write, was)")),
+    Design("eadr: the first fresh leaf has no link to the second one",
         Edit(EADR_SMO, "next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);",
-             "next = 0"),
-    ]),
-    Design("eadr: an unlinked leaf stays, the one after it goes", [
+             "next = 0")),
+    Design("eadr: an unlinked leaf stays, the one after it goes",
         Edit(EADR_SMO, "return link_for(tree, before, next);",
-             "return crab_ea_smo_link(tree, leaf)"),
-    ]),
-    Design("eadr: repair removes frozen records", [
-        Edit(EADR_RECOVER, "EA_LIVE | (word & EA_KEY_BITS)", "EA_DEAD"),
-    ]),
-    Design("eadr: births begin anew at each attach", [
-        Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->birth)", "1"),
-    ]),
+             "return crab_ea_smo_link(tree, leaf)")),
+    Design("eadr: repair removes frozen records",
+        Edit(EADR_RECOVER, "EA_LIVE | (word & EA_KEY_BITS)", "EA_DEAD")),
+    Design("eadr: births begin anew at each attach",
+        Edit(EADR_RECOVER, "max_t(u64, atomic64_read(&tree->births), leaf->birth)", "1")),
 ]
 
 EADR_STAYS = "the empty leaf stays in the list, until it is empty for the next time or splits"

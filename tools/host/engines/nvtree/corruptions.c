@@ -24,11 +24,18 @@ static bool leaf_at(struct nv_tree *tree, u32 n, struct nv_place *leaf)
 	return true;
 }
 
-static struct crab_dhead *head_at(struct nv_tree *tree, u32 n)
+static void *head_at(struct crab_store *store, u32 n)
 {
+	struct nv_tree *tree = nv_tree_of(store->engine);
 	struct nv_place leaf;
 
 	return leaf_at(tree, n, &leaf) ? &nv_leaf_media(tree, leaf.leaf)->head : NULL;
+}
+
+/* The header with the link to leaf @n */
+static void *link_at(struct crab_store *store, u32 n)
+{
+	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
 }
 
 static struct nv_dline *line_at(struct nv_tree *tree, u64 leaf, u32 i)
@@ -101,37 +108,13 @@ static bool count_changed(struct crab_store *store, u32 n)
 	return true;
 }
 
-static bool link_changed(struct crab_store *store, u32 n)
-{
-	struct nv_tree *tree = nv_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-
-	return head && corruption_flip(&head->next);
-}
-
 static bool link_skips(struct crab_store *store, u32 n)
 {
-	struct nv_tree *tree = nv_tree_of(store->engine);
-	struct crab_dhead *head = n ? head_at(tree, n - 1) : crab_list_head(tree->base.media);
-	struct crab_dhead *over = head_at(tree, n);
+	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
 
 	if (over)
 		head->next = over->next;
 	return over;
-}
-
-static bool birth_changed(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = head_at(nv_tree_of(store->engine), n);
-
-	return head && corruption_flip(&head->birth);
-}
-
-static bool low_changed(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = head_at(nv_tree_of(store->engine), n);
-
-	return head && corruption_flip(&head->low);
 }
 
 /* The media holds the only copy of the entry's lowest key */
@@ -159,14 +142,6 @@ static bool leaf_free(struct crab_store *store, u32 n)
 	return true;
 }
 
-static bool leaf_lost(struct crab_store *store, u32 n)
-{
-	struct nv_tree *tree = nv_tree_of(store->engine);
-
-	tree->pool.free--;
-	return !n;
-}
-
 static bool leaf_miscounted(struct crab_store *store, u32 n)
 {
 	struct nv_place leaf;
@@ -186,18 +161,18 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 }
 
 const struct corruption nvtree_corruptions[] = {
-	{ "content: a value has another bit", value_changed },
-	{ "content: a key has another bit", key_changed },
-	{ "content: a sign has changed", sign_changed },
-	{ "content: a count has changed", count_changed },
-	{ "links: a link has another bit", link_changed },
-	{ "links: a link skips a leaf", link_skips },
-	{ "links: a birth has another bit", birth_changed },
-	{ "links: a lowest key has another bit", low_changed },
-	{ "links: a leaf is not in the inner nodes", inner_forgets },
-	{ "free map: a leaf of the list counts as free", leaf_free },
-	{ "free map: a free leaf is lost", leaf_lost },
-	{ "counts: a leaf has more records than it has", leaf_miscounted },
-	{ "counts: there are more records than there are", records_miscounted },
+	{ "content: a value has another bit", .plant = value_changed },
+	{ "content: a key has another bit", .plant = key_changed },
+	{ "content: a sign has changed", .plant = sign_changed },
+	{ "content: a count has changed", .plant = count_changed },
+	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
+	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
+	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
+	{ "links: a leaf is not in the inner nodes", .plant = inner_forgets },
+	{ "free map: a leaf of the list counts as free", .plant = leaf_free },
+	{ "free map: a free leaf is lost", .plant = corruption_leaf_lost },
+	{ "counts: a leaf has more records than it has", .plant = leaf_miscounted },
+	{ "counts: there are more records than there are", .plant = records_miscounted },
 	{ }
 };

@@ -5,8 +5,7 @@ from design import Design, Edit
 
 
 DESIGNS = [
-    Design("toy: a change overwrites the leaf in use", [
+    Design("toy: a change overwrites the leaf in use",
         Edit("engines/toy/toy.c", "toy_write(flow, &engine->geo, ++toy->birth, toy->array.records, toy->array.count);",
-             "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->array.records, toy->array.count)"),
-    ]),
+             "toy->birth += 2; toy_write(flow, &engine->geo, toy->birth, toy->array.records, toy->array.count)")),
 ]

@@ -11,15 +11,12 @@
  *
  * Locking: one thread.
  */
-#include <linux/kernel.h>
-#include <linux/string.h>
-
 #include "crash.h"
 #include "host_driver.h"
 #include "load.h"
 #include "shared/link.h"
 #include "state.h"
-#include "store/store_priv.h"
+#include "test.h"
 #include "workload.h"
 
 #define TOY(bytes)	.driver = &host_driver_toy, .layout = "array", .leaf_bytes = bytes
@@ -121,7 +118,7 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 }
 
 /* Word @n of the records in use, or NULL */
-static __le64 *word_at(struct crab_store *store, u32 n)
+static void *word_at(struct crab_store *store, u32 n)
 {
 	struct crab_media *media = store->engine->media;
 	u64 leaf = (le64_to_cpu(*link_of(media)) & CRAB_LINK_MASK) - 1;
@@ -129,15 +126,6 @@ static __le64 *word_at(struct crab_store *store, u32 n)
 
 	crab_store_info(store, &info);
 	return n < 2 * info.stats.records ? records_of(media, &store->engine->geo, leaf) + n : NULL;
-}
-
-static bool word_changed(struct crab_store *store, u32 n)
-{
-	__le64 *word = word_at(store, n);
-
-	if (word)
-		*word ^= cpu_to_le64(1ULL << 21);
-	return word;
 }
 
 static bool record_gone(struct crab_store *store, u32 n)
@@ -156,9 +144,9 @@ static bool link_changed(struct crab_store *store, u32 n)
 }
 
 static const struct corruption toy_corruptions[] = {
-	{ "content: a word of a record has another bit", word_changed },
-	{ "content: a record is gone", record_gone },
-	{ "links: the link has another bit", link_changed },
+	{ "content: a word of a record has another bit", .find = word_at },
+	{ "content: a record is gone", .plant = record_gone },
+	{ "links: the link has another bit", .plant = link_changed },
 	{ }
 };
 

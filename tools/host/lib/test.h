@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * This file has the includes of most programs of tests: the C library, the kernel's headers, a store
+ * with its inside, the model, random numbers, TAP.
+ */
+#ifndef CRAB_HOST_TEST_H
+#define CRAB_HOST_TEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "model.h"
+#include "store/store_priv.h"
+#include "tap.h"
+#include "tests/rng.h"
+
+#endif /* CRAB_HOST_TEST_H */
