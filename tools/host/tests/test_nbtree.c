@@ -347,7 +347,7 @@ static void test_zero(const char *layout)
 		tap_check(!put(key + i * STEP), "%s: insert %llu", layout, i);
 	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
 	for (i = 1; i <= 2 * ROOM; i++)
-		tap_check(!del(key + i * STEP), "%s: delete %llu", layout, i);
+		tap_check(!store_delete(store, key + i * STEP), "%s: delete %llu", layout, i);
 	tap_ok(!crab_store_check(store, &check) && !check.damage.count, "%s: the last link is 0, birth %llu",
 	       layout, head.birth);
 	end();
