@@ -360,8 +360,8 @@ Figure 9: {big} keys
 
 {figure9}
 The paper's FAST-FAIR needs {big_insert}, {big_search} and {big_delete} times Crab-tree's time with leaves
-of 8 KiB. With leaves of 8 KiB a delete of Crab-tree takes {grow} from the smaller to the larger number
-of keys; the paper's {paper_grow}.
+of 8 KiB. From the smaller to the larger number of keys, the time of a delete of Crab-tree in such
+leaves changes by {grow}; the paper's by {paper_grow}.
 
 Figure 10: lines flushed by shifting and copying
 ================================================
@@ -407,7 +407,7 @@ def page_floor(run):
 def growth(run):
     """A delete of Crab-tree with many keys against few."""
     ratio = over(ns(run, "9", "crab", 8192, "delete"), ns(run, "7", "crab", 8192, "delete"))
-    return "–" if ratio is None else percent(100 * (ratio - 1)) + " more"
+    return "–" if ratio is None else percent(100 * (ratio - 1))
 
 
 def page(run, note):

@@ -63,15 +63,14 @@ static __le64 *ff_key_at(u32 i)
 /* @deleted: so many of the lowest keys are deleted, those of the records come after them */
 static void begin(const char *engine, u32 deleted)
 {
-	struct crab_old old;
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
 	store = store_format_attach(&media, engine, "", LEAF_BYTES);
 	for (i = 1; i <= RECORDS; i++)
-		tap_check(!crab_store_insert(store, i * 10, i, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= deleted; i++)
-		tap_check(!crab_store_delete(store, i * 10, &old), "delete");
+		tap_check(!store_delete(store, i * 10), "delete");
 }
 
 static void blink_begin(__le64 *word, u32 when)
@@ -150,24 +149,19 @@ static int scan(u64 key)
 
 static int create(u64 key)
 {
-	struct crab_old old;
-	int err = crab_store_insert(store, key, 1, CRAB_INSERT_CREATE, &old);
+	int err = store_insert(store, key, 1, CRAB_INSERT_CREATE);
 
 	return err == -EEXIST ? 0 : err ?: -ERANGE;
 }
 
 static int replace(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, 1, CRAB_INSERT_REPLACE, &old);
+	return store_insert(store, key, 1, CRAB_INSERT_REPLACE);
 }
 
 static int delete(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 static const struct verb {
@@ -206,13 +200,12 @@ static u32 test_key(const char *engine, const struct verb *verb, u32 at)
 static void test_place(const char *engine, u32 at)
 {
 	struct crab_check_report report;
-	struct crab_old old;
 	u32 key, lost = 0;
 	int err;
 
 	begin(engine, 0);
 	blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at) : nv_key(at), 1);
-	err = crab_store_insert(store, RECORDS * 10 - 15, 1, CRAB_INSERT_EITHER, &old);
+	err = store_insert(store, RECORDS * 10 - 15, 1, CRAB_INSERT_EITHER);
 	blink_stop();
 	for (key = 10; key <= RECORDS * 10; key += 10)
 		lost += !!search(key);

@@ -426,9 +426,9 @@ static void test_wide(const char *layout)
 
 /*
  * Bits of a bitmap have changed. CHECK compares sums: it notes nothing if as many slots, with keys that the
- * leaf could have, are gained as are lost. @what: its report, or NULL
+ * leaf could have, are gained as are lost. @damage: its report, or NULL
  */
-static void test_bits(u64 lost, u64 gained, const char *what)
+static void test_bits(u64 lost, u64 gained, const char *damage)
 {
 	struct crab_check_report report;
 
@@ -436,9 +436,9 @@ static void test_bits(u64 lost, u64 gained, const char *what)
 	tap_check(!del(3 * STEP), "delete");	/* slot 3 */
 	clfb_leaf_media(tree, tree->root)->valid[0] ^= cpu_to_le64(lost | gained);
 	tap_check(!crab_store_check(store, &report), "CHECK");
-	tap_ok(what ? report.damage.count && strstr(report.damage.what, what) : !report.damage.count,
+	tap_ok(damage ? report.damage.count && strstr(report.damage.what, damage) : !report.damage.count,
 	       "clfb: a bitmap has lost the bits %llx and gained %llx: %s", lost, gained,
-	       what ? report.damage.what : "not seen");
+	       damage ? report.damage.what : "no damage");
 	end();
 }
 

@@ -299,16 +299,15 @@ static u64 search_cost(u64 leaves, u64 at_least)
 	u64 keys = leaves * 20, i, value, before;
 	struct crab_record record;
 	struct crab_store *store;
-	struct crab_old old;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + leaves * 4 * LEAF_BYTES);
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	for (i = 0; i < keys; i++)
-		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
 	crab_store_detach(store);
 	store = store_attach(&media);
 	for (i = keys / 16; i < keys / 16 * 15; i++)
-		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(emptied(nv_tree_of(store->engine)) >= at_least, "%llu empty parent nodes",
 		  emptied(nv_tree_of(store->engine)));
 	before = blocks;
@@ -337,16 +336,15 @@ static u64 deleted_cost(u64 n)
 	u64 bytes = roundup_pow_of_two(n * 64), before, i;
 	struct crab_record record;
 	struct crab_store *store;
-	struct crab_old old;
 	struct nv_tree *tree;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + 16 * bytes);
 	store = store_format_attach(&media, "nvtree", "", bytes);
 	tree = nv_tree_of(store->engine);
 	for (i = 0; i <= n; i++)
-		tap_check(!crab_store_insert(store, i * STEP, i, CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
 	for (i = 0; i < n; i++)
-		tap_check(!crab_store_delete(store, i * STEP, &old), "delete");
+		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(tree->leaves == 1 && !tree->appends, "%llu leaves", tree->leaves);
 	before = blocks;
 	tap_check(!crab_store_seek(store, 0, CRAB_SEEK_GE, &record) && record.value == n, "up");
@@ -380,9 +378,7 @@ static const char * const order_names[ORDERS] = { "downwards", "upwards", "at th
 
 static void put(struct crab_store *store, u64 key)
 {
-	struct crab_old old;
-
-	tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "insert %llu", key);
+	tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "insert %llu", key);
 }
 
 /* Splits @n leaves. Ascending keys have filled as many */

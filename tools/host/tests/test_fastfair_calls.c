@@ -54,19 +54,18 @@ static void word_set(__le64 *word, u64 value)
 /* Each leaf has room, but the second one, in which the keys @low + 1 and following are, too */
 static void begin(u32 more)
 {
-	struct crab_old old;
 	u64 key, high;
 	u32 i;
 
 	media = media_create(CRAB_POOL_OFFSET + NODES * NODE_BYTES);
 	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
 	for (key = 1; key <= RECORDS; key++)
-		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_insert(store, key * 10, key, CRAB_INSERT_EITHER), "insert");
 	for (i = 0, high = 0; i < ARRAY_SIZE(leaf); i++, high = leaf[i - 1].high)
 		tap_check(!crab_ff_find_exact(ff(), high, 0, &leaf[i]), "leaf %u", i);
 	low = leaf[1].node.low;
 	for (i = 1; i <= more; i++)
-		tap_check(!crab_store_insert(store, low + i, i, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_insert(store, low + i, i, CRAB_INSERT_EITHER), "insert");
 	tap_check(!crab_ff_find_exact(ff(), low, 1, &inner), "parent");
 	tap_check(crab_side(&ff()->sides, leaf[1].node.number)->count == SLOTS / 2 + more, "slots");
 }
@@ -75,30 +74,22 @@ static void begin(u32 more)
 
 static int search(u64 key)
 {
-	u64 value;
-
-	return crab_store_search(store, key, &value);
+	return store_search(store, key);
 }
 
 static int insert(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, 1, CRAB_INSERT_EITHER, &old);
+	return store_insert(store, key, 1, CRAB_INSERT_EITHER);
 }
 
 static int replace(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, 1, CRAB_INSERT_REPLACE, &old);
+	return store_insert(store, key, 1, CRAB_INSERT_REPLACE);
 }
 
 static int delete(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_delete(store, key, &old);
+	return store_delete(store, key);
 }
 
 static int seek_up(u64 key)

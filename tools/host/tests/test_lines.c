@@ -50,11 +50,10 @@ static void end(void)
 static u64 lines_of(u64 key, bool put, int *err)
 {
 	struct crab_store_info before, after;
-	struct crab_old old;
 
 	crab_store_info(store, &before);
-	*err = put ? crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old) :
-		     crab_store_delete(store, key, &old);
+	*err = put ? store_insert(store, key, key, CRAB_INSERT_EITHER) :
+		     store_delete(store, key);
 	crab_store_info(store, &after);
 	bound = before.stats.lines_bound;
 	tap_check(after.counts.lines - before.counts.lines <= bound, "%llu lines, at most %llu",

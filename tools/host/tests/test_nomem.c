@@ -122,10 +122,8 @@ static void maintain(void)
 
 static int write_one(u32 at, bool put, u64 value)
 {
-	struct crab_old old;
-
-	return put ? crab_store_insert(store, model->keys[at], value, CRAB_INSERT_EITHER, &old) :
-		     crab_store_delete(store, model->keys[at], &old);
+	return put ? store_insert(store, model->keys[at], value, CRAB_INSERT_EITHER) :
+		     store_delete(store, model->keys[at]);
 }
 
 /* Repeats a write until it succeeds; counts the refused ones. Does it succeed without memory? */
@@ -245,9 +243,7 @@ static struct ea_tree *ea(void)
 
 static int put(u64 key)
 {
-	struct crab_old old;
-
-	return crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old);
+	return store_insert(store, key, key, CRAB_INSERT_CREATE);
 }
 
 static void fill(u64 records)
@@ -261,11 +257,10 @@ static void fill(u64 records)
 /* All keys from @first on */
 static u64 del_all(u64 first, u64 last)
 {
-	struct crab_old old;
 	u64 key, n = 0;
 
 	for (key = first; key <= last; key++)
-		n += !crab_store_delete(store, key, &old);
+		n += !store_delete(store, key);
 	return n;
 }
 
