@@ -537,7 +537,9 @@ int main(void)
 	test_parts("sorted");
 	test_homes(512);
 	test_homes(1024);
+	test_homes(2048);
 	test_homes(4096);
+	test_homes(8192);
 	test_walk("slotted");
 	test_walk("sorted");
 	test_twice("nbtree", "adr");

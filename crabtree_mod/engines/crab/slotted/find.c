@@ -52,35 +52,42 @@ static __always_inline u64 line_slots(u32 slot)
 	return ((1ULL << CRAB_SLOTTED_LINE) - 1) << slot % CRAB_SLOTTED_GROUP;
 }
 
+/* The first slot of the group after the one that begins with @first; after the last one, 0 */
+static u32 group_after(const struct crab_tree *tree, u32 first)
+{
+	return first == tree->homes.last ? 0 : first + CRAB_SLOTTED_GROUP;
+}
+
 #define SLOT_NONE	(-1)	/* no slot has the key */
 #define SLOT_BLANK	(-2)	/* one with its fingerprint reads all ones: the media has changed */
 
 noinline int crab_slotted_find_further(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				       u64 key, u64 mask)
+				       u64 key, u32 first, u64 mask)
 {
 	const u8 fp = crab_fp(tree, key);
-	u32 group = 0, slot;
+	u32 group = first, slot;
 	u64 at;
 
 	for (;;) {
 		for (; mask; mask &= mask - 1) {
-			slot = group * CRAB_SLOTTED_GROUP + __ffs64(mask);
+			slot = group + __ffs64(mask);
 			at = crab_leaf_key(tree, leaf, slot);
 			if (at == key)
 				return slot;
 			if (unlikely(at == CRAB_KEY_EMPTY))
 				return SLOT_BLANK;
 		}
-		if (++group * CRAB_SLOTTED_GROUP >= tree->slots)
+		group = group_after(tree, group);
+		if (group == first)
 			return SLOT_NONE;
 		mask = crab_planes_match(leaf, group, fp);
 	}
 }
 
 /*
- * The slot that most likely has a key, among at least one slot of the first group: one in a home
- * line if there is any. Mostly there is one slot; the choice among several has no branch, which
- * would be unpredictable.
+ * The slot that most likely has a key, among at least one slot of its group, counted from the begin
+ * of the group: one in a home line if there is any. Mostly there is one slot; the choice among
+ * several has no branch, which would be unpredictable.
  */
 static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u64 slots)
 {
@@ -98,17 +105,18 @@ static __always_inline u32 likely_slot(const struct crab_tree *tree, u64 hash, u
 static __always_inline int slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf,
 					const struct crab_dslot *slots, u64 key)
 {
-	u64 mask = crab_planes_match(leaf, 0, crab_fp(tree, key));
-	u32 slot;
+	u64 hash = crab_hash(key);
+	u32 first = crab_home_group(&tree->homes, hash), slot;
+	u64 mask = crab_planes_match(leaf, first, crab_fp(tree, key));
 
 	if (mask) {
-		slot = likely_slot(tree, crab_hash(key), mask);
+		slot = first + likely_slot(tree, hash, mask);
 		if (likely(crab_load(tree->base.media, &slots[slot].key) == key))
 			return slot;
 	} else if (likely(tree->slots <= CRAB_SLOTTED_GROUP)) {
 		return SLOT_NONE;
 	}
-	return crab_slotted_find_further(tree, leaf, key, mask);
+	return crab_slotted_find_further(tree, leaf, key, first, mask);
 }
 
 int crab_slotted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
@@ -137,21 +145,24 @@ static __always_inline u64 line_free(u64 live, u32 slot)
 	return ~live >> slot % CRAB_SLOTTED_GROUP & ((1U << CRAB_SLOTTED_LINE) - 1);
 }
 
-/* The first free slot, or one that does not exist */
-static noinline u32 first_free(const struct crab_tree *tree, const struct crab_leaf *leaf)
+/* A free slot: in the group that begins with @first, or in another; or one that does not exist */
+static noinline u32 first_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			       u32 first)
 {
-	u32 group;
+	u32 group = first, slot;
 	u64 free;
 
-	for (group = 0; group < crab_slotted_group_count(tree); group++) {
-		free = ~crab_slotted_live(leaf, group);
-		if (free)
-			return min_t(u32, group * CRAB_SLOTTED_GROUP + __ffs64(free), tree->slots);
-	}
+	do {
+		free = ~crab_slotted_live(leaf, group / CRAB_SLOTTED_GROUP);
+		slot = free ? group + __ffs64(free) : tree->slots;
+		if (slot < tree->slots)
+			return slot;
+		group = group_after(tree, group);
+	} while (group != first);
 	return tree->slots;
 }
 
-/* The free slot for a key: in a home line, or the first; or one that does not exist */
+/* The free slot for a key: in a home line, its group, or the leaf; or one that does not exist */
 static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
 	u64 hash = crab_hash(key), free;
@@ -163,13 +174,16 @@ static u32 leaf_free(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		free = line_free(crab_slotted_live(leaf, home / CRAB_SLOTTED_GROUP), home);
 	}
 	slot = home + __ffs64(free | 1ULL << CRAB_SLOTTED_LINE);
-	return likely(free && slot < tree->slots) ? slot : first_free(tree, leaf);
+	return likely(free && slot < tree->slots) ? slot :
+	       first_free(tree, leaf, crab_home_group(&tree->homes, hash));
 }
 
 u32 crab_slotted_likely_slot(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
 {
-	u64 mask = crab_planes_match(leaf, 0, crab_fp(tree, key));
-	u32 slot = mask ? likely_slot(tree, crab_hash(key), mask) : leaf_free(tree, leaf, key);
+	u64 hash = crab_hash(key);
+	u32 first = crab_home_group(&tree->homes, hash);
+	u64 mask = crab_planes_match(leaf, first, crab_fp(tree, key));
+	u32 slot = mask ? first + likely_slot(tree, hash, mask) : leaf_free(tree, leaf, key);
 
 	if (likely(slot < tree->slots))
 		prefetch(crab_leaf_slot(tree, leaf, slot));

@@ -82,6 +82,7 @@ static bool records_have_value(const struct crab_record *records, u32 count, u64
  * @mix: hash parameter of the tree
  * @fps: its fingerprints, one byte for each slot
  * @overflow: records without room in their home lines
+ * @room: no line before this one has room
  * @taken: slots of each line that have a record, without the one next to the header
  */
 struct fresh {
@@ -89,6 +90,7 @@ struct fresh {
 	struct crab_mix mix;
 	u8 *fps;
 	u16 *overflow;
+	u32 room;
 	u8 taken[CRAB_LEAF_BYTES_MAX / CRAB_LINE];
 };
 
@@ -100,26 +102,38 @@ static __always_inline void fresh_put(struct fresh *fresh, struct crab_dslot *sl
 	fresh->fps[slot] = crab_fp_of_hash(crab_mix(&fresh->mix, record.key));
 }
 
+/* The first line with room at the front of a key's group, or in the leaf */
+static u32 fresh_room(struct fresh *fresh, const struct crab_homes *homes, u64 hash)
+{
+	u32 line = crab_home_group(homes, hash) / CRAB_SLOTTED_LINE, end = line + homes->back;
+
+	while (line < end && fresh->taken[line] == CRAB_SLOTTED_LINE)
+		line++;
+	if (line < end)
+		return line;
+	while (fresh->taken[fresh->room] == CRAB_SLOTTED_LINE)
+		fresh->room++;
+	return fresh->room;
+}
+
 /*
- * Places the overflow records in the first line with room; if @count records exceed the front, in
+ * Places the overflow records in the first line with room; if @count records exceed the fronts, in
  * the home line at the back if it has room
  */
 static void fresh_overflow(struct fresh *fresh, struct crab_dslot *slots,
 			   const struct crab_homes *homes, const struct crab_record *records,
 			   u32 count, u32 overflowed)
 {
-	bool is_many = count > crab_home_end(homes);
-	u32 i, line, room = 0;
+	bool is_many = count > crab_home_fronts(homes);
+	u32 i, line;
 
 	for (i = 0; i < overflowed; i++) {
 		const struct crab_record record = records[fresh->overflow[i]];
 		u64 hash = crab_hash(record.key);
 
-		while (fresh->taken[room] == CRAB_SLOTTED_LINE)
-			room++;
-		line = is_many ? crab_home_back_line(homes, hash) : room;
-		if (fresh->taken[line] == CRAB_SLOTTED_LINE)
-			line = room;
+		line = crab_home_back_line(homes, hash);
+		if (!is_many || fresh->taken[line] == CRAB_SLOTTED_LINE)
+			line = fresh_room(fresh, homes, hash);
 		fresh_put(fresh, slots, crab_home_slot(line) + fresh->taken[line]++, record);
 	}
 }

@@ -45,14 +45,16 @@ static __always_inline u64 crab_plane_others(const u64 *planes, u8 fp, u32 bit)
 }
 
 /*
- * A bit for each slot of a group whose fingerprint is @fp. No branch depends on loaded data, and
- * the code is short, so that several searches overlap in one CPU as long as it has registers for
- * all of them.
+ * A bit for each slot of the group that begins with slot @first whose fingerprint is @fp. No branch
+ * depends on loaded data, and the code is short, so that several searches overlap in one CPU as
+ * long as it has registers for all of them.
  */
-static __always_inline u64 crab_planes_match(const struct crab_leaf *leaf, u32 group, u8 fp)
+static __always_inline u64 crab_planes_match(const struct crab_leaf *leaf, u64 first, u8 fp)
 {
-	const u64 *p = &leaf->fps[group * CRAB_SLOTTED_PLANES];
+	/* The planes of a group have a byte for each slot */
+	const u64 *p = (const u64 *)((const u8 *)leaf->fps + first);
 
+	static_assert(CRAB_SLOTTED_PLANES * sizeof(*p) == CRAB_SLOTTED_GROUP);
 	static_assert(CRAB_SLOTTED_PLANES == 8);
 	/* In pairs: a chain of eight would keep the record's load waiting */
 	return ~(((crab_plane_others(p, fp, 0) | crab_plane_others(p, fp, 1)) |
@@ -76,13 +78,14 @@ void crab_planes_set(struct crab_leaf *leaf, u32 group, const union crab_group_f
  * @tree: the tree
  * @leaf: the leaf
  * @key: the key
+ * @first: first slot of the first group to look at; the groups after it follow, then those before
  * @mask: slots of the first group to look at; of all other groups those that match
  *
  * Context: any.
  * Return: the slot, or -1.
  */
 int crab_slotted_find_further(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
-			      u64 mask);
+			      u32 first, u64 mask);
 
 static inline void crab_slot_free(struct crab_flow *flow, struct crab_dslot *d, u64 void_value)
 {

@@ -94,7 +94,7 @@ static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf 
 
 	if (key - leaf->low >= leaf->high - leaf->low)
 		crab_leaf_quarantine(tree, leaf, damage, slot, "key outside the leaf's range");
-	else if (crab_slotted_find_further(tree, leaf, key,
+	else if (crab_slotted_find_further(tree, leaf, key, 0,
 					   crab_planes_match(leaf, 0, fp)) < (int)slot)
 		crab_leaf_quarantine(tree, leaf, damage, slot, "key is there twice");
 }
