@@ -50,6 +50,7 @@ struct crab_index_node {
  * @before: the table before @shortcuts, while readers may use it; or NULL
  * @cookie: of the grace period after which none does
  * @table_bytes: memory of both tables
+ * @unfilled: chunks of @shortcuts that are to be filled
  * @shortens: crab_shortcut_build() was called
  * @right: rightmost node of each level, while entries are appended
  * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()
@@ -67,6 +68,7 @@ struct crab_index {
 	struct crab_shortcuts *before;
 	unsigned long cookie;
 	u64 table_bytes;
+	u32 unfilled;
 	bool shortens;
 	struct crab_index_node *right[CRAB_INDEX_HEIGHT];
 #ifdef CONFIG_LOCKDEP

@@ -10,11 +10,11 @@
  * that the index has no more is in no entry.
  *
  * A change of the index is followed at once, in the bucket of the changed entry and in those after
- * it in which no leaf begins, CRAB_SHORTCUT_REACH at most. A leaf with more buckets has PAD in the
+ * it in which no leaf begins, CRAB_SHORTCUT_REACH at most. A leaf with more buckets is not in the
  * others. So one change costs a bounded number of stores, however the keys are spread.
  *
- * Locking: see shortcut.h. A reader may see an entry of which one word is old and one new; both
- * words lead to a child that the index had when the reader began, or later.
+ * Locking: see shortcut.h. A reader may see an entry that is old and one that is new; both lead
+ * to a child that the index had when the reader began, or later.
  */
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -65,6 +65,12 @@ static bool shortcut_is_whole(const struct crab_shortcuts *table)
 	return table->filled == shortcut_chunks(table);
 }
 
+/* Is the index asked for all keys of a bucket? */
+static bool shortcut_asks(const struct crab_shortcut *entry)
+{
+	return ((unsigned long)entry->word & CRAB_SHORTCUT_ASK) == CRAB_SHORTCUT_ASK;
+}
+
 static size_t shortcut_bytes(const struct crab_shortcuts *table)
 {
 	return struct_size(table, chunks, shortcut_chunks(table));
@@ -79,7 +85,7 @@ static void shortcut_account(struct crab_index *index, long bytes)
 /* A leaf that begins below the first bucket counts for that one */
 static u32 shortcut_bucket(const struct crab_shortcuts *table, u64 low)
 {
-	return low < table->base ? 0 : crab_shortcut_bucket(table, low);
+	return low < table->base ? 0 : crab_shortcut_scale(table, low) >> 32;
 }
 
 /* Takes the next leaf, which there is */
@@ -93,7 +99,7 @@ static void walk_take(struct shortcut_walk *walk)
 	/* Leaves may have been added beyond the span */
 	if (crab_index_next(walk->index, &walk->path) &&
 	    crab_index_low(&walk->path) - table->base <= table->span)
-		walk->next = crab_shortcut_bucket(table, crab_index_low(&walk->path));
+		walk->next = crab_shortcut_scale(table, crab_index_low(&walk->path)) >> 32;
 }
 
 /* Takes the last leaf that begins before a bucket */
@@ -104,52 +110,47 @@ static void walk_before(struct shortcut_walk *walk, u32 bucket)
 	walk_take(walk);
 }
 
-/* Takes the leaves that begin in a bucket, of which there is one at least; returns its @first */
-static u64 walk_through(struct shortcut_walk *walk, u32 bucket)
+/* Takes the leaves that begin in a bucket, of which there is one at least; returns the part */
+static u32 walk_through(struct shortcut_walk *walk, u32 bucket)
 {
 	u64 low = crab_index_low(&walk->path);
 
 	walk_take(walk);
 	if (walk->next == bucket) {
 		walk_before(walk, bucket + 1);
-		return CRAB_INDEX_PAD;
+		return CRAB_SHORTCUT_ASK;
 	}
-	return bucket % CRAB_SHORTCUT_CHUNK ? low : CRAB_INDEX_PAD;
+	/* The last part of a bucket is CRAB_SHORTCUT_ASK */
+	return bucket % CRAB_SHORTCUT_CHUNK ?
+	       crab_shortcut_part(crab_shortcut_scale(walk->table, low)) : CRAB_SHORTCUT_ASK;
 }
 
 /* The entry of a bucket, all before which were passed */
-static struct crab_shortcut walk_entry(struct shortcut_walk *walk, u32 bucket)
+static void *walk_entry(struct shortcut_walk *walk, u32 bucket)
 {
-	u64 first = 0;
+	u32 part = 0;
 
 	if (walk->next == bucket)
-		first = walk_through(walk, bucket);
+		part = walk_through(walk, bucket);
 	else if (bucket - walk->bucket > CRAB_SHORTCUT_REACH)
-		return (struct crab_shortcut){ .first = CRAB_INDEX_PAD };
-	return (struct crab_shortcut){ .first = first, .child = walk->child };
-}
-
-static void shortcut_put(struct crab_shortcut *at, struct crab_shortcut entry)
-{
-	/* Pairs with crab_shortcut_child(): the child's content is visible */
-	smp_store_release(&at->child, entry.child);
-	WRITE_ONCE(at->first, entry.first);
+		return (void *)(unsigned long)CRAB_SHORTCUT_ASK;
+	return (void *)((unsigned long)walk->child << CRAB_SHORTCUT_BITS | part);
 }
 
 /* All entries are asked for before the first is read */
 void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
 {
 	const struct crab_shortcut *at[CRAB_SHORTCUT_MANY];
+	u32 parts[CRAB_SHORTCUT_MANY], i, count = 0;
 	void *children[CRAB_SHORTCUT_MANY];
 	u64 others[CRAB_SHORTCUT_MANY];
-	u32 i, count = 0;
 
 	for (i = 0; i < n; i++) {
-		at[i] = crab_shortcut_at(index, keys[i]);
+		at[i] = crab_shortcut_at(index, keys[i], &parts[i]);
 		prefetch(at[i]);
 	}
 	for (i = 0; i < n; i++) {
-		found[i] = at[i] ? crab_shortcut_child(at[i], keys[i]) : NULL;
+		found[i] = at[i] ? crab_shortcut_child(at[i], parts[i]) : NULL;
 		if (!found[i])
 			others[count++] = keys[i];
 	}
@@ -165,8 +166,9 @@ void crab_shortcut_update(struct crab_index *index, u64 low)
 {
 	const struct crab_shortcuts *table = index->shortcuts;
 	struct shortcut_walk walk = { .table = table, .index = index };
-	struct crab_shortcut *chunk, entry;
+	struct crab_shortcut *chunk;
 	u32 bucket, end;
+	void *entry;
 
 	if (!table || (low > table->base && low - table->base > table->span))
 		return;
@@ -176,8 +178,10 @@ void crab_shortcut_update(struct crab_index *index, u64 low)
 	do {
 		entry = walk_entry(&walk, bucket);
 		chunk = table->chunks[bucket / CRAB_SHORTCUT_CHUNK];
-		if (chunk)
-			shortcut_put(&chunk[bucket % CRAB_SHORTCUT_CHUNK], entry);
+		if (!chunk)
+			continue;
+		/* Pairs with crab_shortcut_child(): the child's content is visible */
+		smp_store_release(&chunk[bucket % CRAB_SHORTCUT_CHUNK].word, entry);
 	} while (++bucket < end && walk.next != bucket);
 }
 
@@ -195,8 +199,8 @@ static struct crab_shortcut *shortcut_chunk(const struct crab_index *index,
 		return NULL;
 	walk_before(&walk, bucket);
 	for (i = 0; i < n; i++) {
-		chunk[i] = walk_entry(&walk, bucket + i);
-		useless += chunk[i].first == CRAB_INDEX_PAD;
+		chunk[i].word = walk_entry(&walk, bucket + i);
+		useless += shortcut_asks(&chunk[i]);
 	}
 	if (useless <= n / 2)
 		return chunk;
@@ -213,9 +217,10 @@ static void shortcut_fill(struct crab_index *index, struct crab_shortcuts *table
 	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&table->chunks[table->filled], chunk);
 	table->filled++;
+	WRITE_ONCE(index->unfilled, shortcut_chunks(table) - table->filled);
 }
 
-/* Five buckets for four leaves, but none without a key; NULL: no memory, or one leaf only */
+/* Seven buckets for four leaves, but none without a key; NULL: no memory, or one leaf only */
 static struct crab_shortcuts *shortcut_alloc(const struct crab_index *index)
 {
 	struct crab_shortcuts *table, plan = { .leaves = index->entries };
@@ -230,9 +235,9 @@ static struct crab_shortcuts *shortcut_alloc(const struct crab_index *index)
 	plan.span = crab_index_low(&last) - plan.base;
 	plan.shift = plan.span >> 32 ? ilog2(plan.span >> 32) + 1 : 0;
 	most = (plan.span >> plan.shift) + 1;
-	plan.buckets = min_t(u64, min(plan.leaves + plan.leaves / 4, most), SHORTCUT_MAX);
+	plan.buckets = min_t(u64, min(2 * plan.leaves - plan.leaves / 4, most), SHORTCUT_MAX);
 	plan.scale = ((u64)plan.buckets << 32) / most;
-	plan.buckets = crab_shortcut_bucket(&plan, plan.base + plan.span) + 1;
+	plan.buckets = (crab_shortcut_scale(&plan, plan.base + plan.span) >> 32) + 1;
 	table = kvzalloc(shortcut_bytes(&plan), SHORTCUT_GFP);
 	if (table)
 		*table = plan;
@@ -258,12 +263,13 @@ static bool shortcut_renew(struct crab_index *index)
 		return false;
 	shortcut_account(index, shortcut_bytes(table));
 	before = index->shortcuts;
+	WRITE_ONCE(index->unfilled, shortcut_chunks(table));
 	/* Pairs with crab_shortcut_at() */
 	smp_store_release(&index->shortcuts, table);
 	if (!before)
 		return true;
 	WRITE_ONCE(index->cookie, start_poll_synchronize_rcu());
-	/* Pairs with crab_shortcut_wants(): the cookie is that of this table */
+	/* Pairs with shortcut_frees(): the cookie is that of this table */
 	smp_store_release(&index->before, before);
 	return true;
 }
@@ -287,17 +293,23 @@ static bool shortcut_free(struct crab_index *index, struct crab_shortcuts *table
 	return true;
 }
 
-bool crab_shortcut_wants(const struct crab_index *index)
+/* Has the table before no readers any more? */
+static bool shortcut_frees(const struct crab_index *index)
 {
 	/* Pairs with shortcut_renew() */
 	return smp_load_acquire(&index->before) &&
 	       poll_state_synchronize_rcu(READ_ONCE(index->cookie));
 }
 
+bool crab_shortcut_wants(const struct crab_index *index)
+{
+	return READ_ONCE(index->unfilled) || shortcut_frees(index);
+}
+
 bool crab_shortcut_step(struct crab_index *index)
 {
 	struct crab_shortcuts *table = index->shortcuts;
-	bool frees = crab_shortcut_wants(index);
+	bool frees = shortcut_frees(index);
 
 	if (frees && shortcut_free(index, index->before))
 		WRITE_ONCE(index->before, NULL);

@@ -4,9 +4,10 @@
  * instead of a descent through the index.
  *
  * The keys from the lowest one of the second leaf to that of the last leaf are divided into buckets
- * of equal width, five of them for four leaves. If the keys are evenly distributed, at most one
+ * of equal width, seven of them for four leaves. If the keys are evenly distributed, at most one
  * leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
- * Other keys are looked up in the index. The table needs up to 20 bytes a leaf.
+ * Other keys are looked up in the index. The table needs up to 14 bytes a leaf, so that it stays in
+ * the caches of a CPU for longer than descriptors and leaves.
  *
  * Layer L3: it includes index.h only; shared/, engines/ and tests include it.
  *
@@ -24,22 +25,28 @@
 #define CRAB_SHORTCUT_MANY	16U	/* keys of crab_shortcut_find_many(), at most */
 
 #ifndef CRAB_SHORTCUT_CHUNK		/* test builds: shadow/test_config.h */
-#define CRAB_SHORTCUT_CHUNK	256U	/* entries that are allocated together, a page */
+#define CRAB_SHORTCUT_CHUNK	512U	/* entries that are allocated together, a page */
 #define CRAB_SHORTCUT_REACH	8U	/* further buckets of a leaf that lead to it */
 #define CRAB_SHORTCUT_LEAST	256U	/* leaves from which on there is a table */
 #endif
 
+#define CRAB_SHORTCUT_BITS	7U	/* of the part in an entry */
+#define CRAB_SHORTCUT_ASK	((1U << CRAB_SHORTCUT_BITS) - 1)
+
 /**
  * struct crab_shortcut - the entry of a bucket
- * @first: CRAB_INDEX_PAD: the index is asked for the bucket's keys. Any other: keys of the bucket
- *	from this one on are in @child, and those below in the child of the entry before
- * @child: the child in which the bucket's highest key is; or NULL, with CRAB_INDEX_PAD only
+ * @word: a child in the upper bits, and in the lowest CRAB_SHORTCUT_BITS the part of the bucket
+ *	from which on keys are in the child
  *
- * The first entry of a chunk has 0 or CRAB_INDEX_PAD.
+ * A bucket has 128 parts, from 0 on. The child begins in the entry's part: keys of a lower part are
+ * in the child of the entry before. So are keys of the same part that are below the begin, for
+ * which the entry is wrong. CRAB_SHORTCUT_ASK: the index is asked for all keys of the bucket; the
+ * child is that of the highest one, or NULL. The highest bits of a child are lost.
+ *
+ * The first entry of a chunk has the part 0, and no child begins above it, or CRAB_SHORTCUT_ASK.
  */
 struct crab_shortcut {
-	u64 first;
-	void *child;
+	void *word;
 };
 
 /**
@@ -47,7 +54,8 @@ struct crab_shortcut {
  * @base: lowest key of the first bucket
  * @span: keys above @base + @span have no bucket
  * @shift: a key's distance from @base is taken without its lowest @shift bits
- * @scale: ... and multiplied by this; the product without its lowest 32 bits is the bucket
+ * @scale: ... and multiplied by this; the upper 32 bits of the product are the bucket, and the
+ *	lower ones the place in it
  * @buckets: number of buckets
  * @leaves: leaves of the index when the table was made
  * @filled: chunks that were filled; those after them are NULL
@@ -65,34 +73,49 @@ struct crab_shortcuts {
 };
 
 /**
- * crab_shortcut_bucket() - the bucket of a key
+ * crab_shortcut_scale() - the bucket of a key and its place in it
  * @table: the table
  * @key: a key from @table->base to @table->base + @table->span
  * Context: any.
- * Return: its number.
+ * Return: the bucket's number in the upper 32 bits, the place in the lower ones.
  */
-static __always_inline u32 crab_shortcut_bucket(const struct crab_shortcuts *table, u64 key)
+static __always_inline u64 crab_shortcut_scale(const struct crab_shortcuts *table, u64 key)
 {
-	return (((key - table->base) >> table->shift) * table->scale) >> 32;
+	return ((key - table->base) >> table->shift) * table->scale;
+}
+
+/**
+ * crab_shortcut_part() - the part of a bucket in which a key is
+ * @scaled: of crab_shortcut_scale()
+ * Context: any.
+ * Return: 0 to 127.
+ */
+static __always_inline u32 crab_shortcut_part(u64 scaled)
+{
+	return (u32)scaled >> (32 - CRAB_SHORTCUT_BITS);
 }
 
 /**
  * crab_shortcut_at() - find the entry of a key
  * @index: the index
  * @key: any but CRAB_INDEX_PAD
+ * @part: out: the part of the bucket in which the key is
  * Context: as crab_shortcut_find().
  * Return: the entry, or NULL if there is none.
  */
 static __always_inline const struct crab_shortcut *
-crab_shortcut_at(const struct crab_index *index, u64 key)
+crab_shortcut_at(const struct crab_index *index, u64 key, u32 *part)
 {
 	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
 	const struct crab_shortcut *chunk;
+	u64 scaled;
 	u32 bucket;
 
 	if (unlikely(!table || key - table->base > table->span))
 		return NULL;
-	bucket = crab_shortcut_bucket(table, key);
+	scaled = crab_shortcut_scale(table, key);
+	*part = crab_shortcut_part(scaled);
+	bucket = scaled >> 32;
 	chunk = rcu_dereference_raw(table->chunks[bucket / CRAB_SHORTCUT_CHUNK]);
 	return likely(chunk) ? &chunk[bucket % CRAB_SHORTCUT_CHUNK] : NULL;
 }
@@ -100,18 +123,18 @@ crab_shortcut_at(const struct crab_index *index, u64 key)
 /**
  * crab_shortcut_child() - find the child of a key by its entry
  * @at: of crab_shortcut_at()
- * @key: its key
+ * @part: of crab_shortcut_at()
  * Context: as crab_shortcut_find().
  * Return: as crab_shortcut_find().
  */
-static __always_inline void *crab_shortcut_child(const struct crab_shortcut *at, u64 key)
+static __always_inline void *crab_shortcut_child(const struct crab_shortcut *at, u32 part)
 {
-	u64 first = READ_ONCE(at->first);
+	u32 from = (unsigned long)READ_ONCE(at->word) & CRAB_SHORTCUT_ASK;
 
-	if (unlikely(first == CRAB_INDEX_PAD))
+	if (unlikely(from == CRAB_SHORTCUT_ASK))
 		return NULL;
-	at -= key < first;	/* no branch: either is as likely */
-	return rcu_dereference_raw(at->child);
+	at -= part < from;	/* no branch: either is as likely */
+	return (void *)((unsigned long)rcu_dereference_raw(at->word) >> CRAB_SHORTCUT_BITS);
 }
 
 /**
@@ -124,9 +147,10 @@ static __always_inline void *crab_shortcut_child(const struct crab_shortcut *at,
  */
 static __always_inline void *crab_shortcut_find(const struct crab_index *index, u64 key)
 {
-	const struct crab_shortcut *at = crab_shortcut_at(index, key);
+	u32 part;
+	const struct crab_shortcut *at = crab_shortcut_at(index, key, &part);
 
-	return likely(at) ? crab_shortcut_child(at, key) : NULL;
+	return likely(at) ? crab_shortcut_child(at, part) : NULL;
 }
 
 /**
@@ -162,14 +186,15 @@ void crab_shortcut_build(struct crab_index *index);
 bool crab_shortcut_step(struct crab_index *index);
 
 /**
- * crab_shortcut_wants() - test whether a step would free memory
+ * crab_shortcut_wants() - test whether a step would fill a chunk or free memory
  * @index: the index
  *
- * No timer waits for these readers: if they outlast the maintenance that follows the last split,
- * the table stays until the next split, merge or batch. Until then it is in @table_bytes of @index.
+ * No timer waits for the readers of the table before: if they outlast the maintenance that follows
+ * the last split, it stays until the next split, merge or batch. Until then it is in @table_bytes
+ * of @index.
  *
  * Context: any; while changes are not excluded, a hint.
- * Return: true if no reader uses the table before the last one any more.
+ * Return: true if the table is not whole, or if no reader uses the one before any more.
  */
 bool crab_shortcut_wants(const struct crab_index *index);
 

@@ -86,8 +86,9 @@ static inline struct crab_dleaf *crab_leaf_media(const struct crab_tree *tree, u
  * @tree: the tree
  * @leaf: the leaf
  *
- * The upper half is the leaf's offset in the region, in units of the smallest leaf; beyond 2 TiB it
- * is wrong, which costs time only. The lower half is the place of the descriptor.
+ * The upper half is the leaf's offset in the region, in leaves. A shortcut has its lowest 25 bits:
+ * beyond 32 million leaves it is wrong, which costs time only. The lower half is the place of the
+ * descriptor.
  *
  * Context: under crab_tree.smo_lock, or attach.
  * Return: the word, not NULL.
@@ -97,7 +98,7 @@ static inline void *crab_leaf_child(const struct crab_tree *tree, const struct c
 	u64 offset = leaf->number == CRAB_LEAF_NOWHERE ? 0 :
 		     crab_leaf_offset(&tree->base.geo, leaf->number);
 
-	return (void *)(unsigned long)(offset / CRAB_LEAF_BYTES_MIN << 32 |
+	return (void *)(unsigned long)(offset / tree->base.geo.leaf_bytes << 32 |
 				       crab_leaf_table_place(&tree->table, leaf));
 }
 
@@ -126,7 +127,7 @@ static __always_inline struct crab_leaf *crab_leaf_of(const struct crab_tree *tr
 static __always_inline const void *crab_leaf_of_media(const struct crab_tree *tree,
 						      const void *child)
 {
-	return tree->region + ((unsigned long)child >> 32) * CRAB_LEAF_BYTES_MIN;
+	return tree->region + ((unsigned long)child >> 32) * tree->base.geo.leaf_bytes;
 }
 
 /**
