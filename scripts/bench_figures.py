@@ -37,6 +37,11 @@ FIELDS = ("engine", "layout", "workload", "op", "keys", "threads", "batch", "ns_
 FASTFAIR_SEARCH, FASTFAIR_LOAD = {512: 212, 1024: 175, 4096: 246}, 135
 
 
+def leaf_of(system):
+    """The size of leaves in which a map is measured; 0: as FORMAT chooses it."""
+    return 0 if system in (SLOTTED, CACHES[0]) else LEAF
+
+
 def label(system):
     """A map, for people."""
     return LABEL.get(system, system[0])
@@ -59,9 +64,9 @@ class Run:
         self.stores = [SLOTTED, *[system for system in found if system not in (SLOTTED, *PEERS, *CACHES)]]
         self.systems = [*self.stores, *CACHES, *PEERS]
 
-    def row(self, system, workload, op, keys, threads=1, batch=1, leaf=LEAF):
+    def row(self, system, workload, op, keys, threads=1, batch=1, leaf=None):
         """One row, or an empty one."""
-        return self.at.get((*system, workload, op, keys, threads, batch, leaf), {})
+        return self.at.get((*system, workload, op, keys, threads, batch, leaf or leaf_of(system)), {})
 
     def get(self, what, *of, **more):
         """One number, or None."""

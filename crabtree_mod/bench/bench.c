@@ -24,7 +24,7 @@ static ulong keys = 1000000;
 module_param(keys, ulong, 0444);
 MODULE_PARM_DESC(keys, "Number of keys");
 
-static uint leaf = CRAB_LEAF_BYTES_DEFAULT;
+static uint leaf;
 module_param(leaf, uint, 0444);
 MODULE_PARM_DESC(leaf, "Leaf size in bytes");
 

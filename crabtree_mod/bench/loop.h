@@ -78,7 +78,7 @@ void crab_bench_order(u64 *keys, u64 n, u32 phase);
  * @engine: name of the engine
  * @layout: name of its layout
  * @n: number of keys
- * @leaf_bytes: size of a leaf
+ * @leaf_bytes: size of a leaf; 0: as FORMAT chooses it
  * Context: any.
  * Return: size of the region, in bytes.
  */
@@ -86,10 +86,11 @@ static inline u64 crab_bench_region_bytes(const char *engine, const char *layout
 					  u32 leaf_bytes)
 {
 	const struct crab_layout *of = crab_layout_by_name(crab_engine_by_name(engine), layout);
-	u64 leaves = n * 2 / (of->records(leaf_bytes) - 1) + 64;
-	u64 area = of->before_pool ? of->before_pool(leaves, leaf_bytes) : 0;
+	u32 bytes = leaf_bytes ?: of->leaf_large ?: of->leaf_default;
+	u64 leaves = n * 2 / (of->records(bytes) - 1) + 64;
+	u64 area = of->before_pool ? of->before_pool(leaves, bytes) : 0;
 
-	return ALIGN(leaves * leaf_bytes + area, PAGE_SIZE) + (4 << 20);
+	return ALIGN(leaves * bytes + area, PAGE_SIZE) + (4 << 20);
 }
 
 #endif /* CRABTREE_BENCH_LOOP_H */

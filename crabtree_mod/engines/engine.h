@@ -221,6 +221,7 @@ struct crab_engine_ops {
  * @leaf_min: smallest size of a leaf, a power of two
  * @leaf_max: largest size of a leaf
  * @leaf_default: size of a leaf where FORMAT is not asked for one
+ * @leaf_large: ... in a region of CRAB_LARGE_REGION or more; 0: @leaf_default
  * @records: records that a leaf of this size holds
  * @before_pool: bytes of the engine from CRAB_AREA_OFFSET to a pool of so many such leaves; or NULL
  */
@@ -229,14 +230,13 @@ struct crab_layout {
 	u16 id;
 	enum crab_model needs;
 	bool swaps;
-	u32 leaf_min, leaf_max, leaf_default;
+	u32 leaf_min, leaf_max, leaf_default, leaf_large;
 	u32 (*records)(u32 leaf_bytes);
 	u64 (*before_pool)(u64 leaves, u32 leaf_bytes);
 };
 
-extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree;
-extern const struct crab_engine_ops crab_engine_fastfair, crab_engine_clfb, crab_engine_nbtree;
-extern const struct crab_engine_ops crab_engine_toy;	/* of test builds */
+extern const struct crab_engine_ops crab_engine_crab, crab_engine_volatile, crab_engine_nvtree,
+	crab_engine_fastfair, crab_engine_clfb, crab_engine_nbtree, crab_engine_toy;
 extern const struct crab_engine_ops * const crab_engines[];	/* the table, ended by NULL */
 
 /**

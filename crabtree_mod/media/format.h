@@ -45,6 +45,7 @@
 #endif
 #define CRAB_LEAF_BYTES_MAX	8192U
 #define CRAB_LEAF_BYTES_DEFAULT	1024U
+#define CRAB_LARGE_REGION	(32ULL << 20)	/* from here on a layout's leaves may be larger */
 #ifndef CRAB_LEAVES_MIN
 #define CRAB_LEAVES_MIN		8	/* the smallest pool that is worth formatting */
 #endif

@@ -98,12 +98,19 @@ static void format_pool(const struct crab_media *media, const struct crab_layout
 	super->pool_offset = format_offset(layout, fits, super->leaf_bytes);
 }
 
+/* In a large region more records in a leaf save splits, descriptors and shortcuts */
+static u32 format_leaf_bytes(const struct crab_media *media, const struct crab_layout *layout)
+{
+	return media->size >= CRAB_LARGE_REGION && layout->leaf_large ? layout->leaf_large :
+								       layout->leaf_default;
+}
+
 static int format_geometry(const struct crab_media *media, const struct crab_layout *layout,
 			   u32 leaf_bytes, struct crab_super *super, char *reason)
 {
 	u64 from, to;
 
-	super->leaf_bytes = leaf_bytes ?: layout->leaf_default;
+	super->leaf_bytes = leaf_bytes ?: format_leaf_bytes(media, layout);
 	if (!is_power_of_2(super->leaf_bytes) || super->leaf_bytes < layout->leaf_min ||
 	    super->leaf_bytes > layout->leaf_max) {
 		snprintf(reason, CRAB_REASON_LEN, "leaf size %u is not a power of two from %u to %u",

@@ -58,7 +58,7 @@ static const char *only[ONLY_MAX];
 static u32 only_count;
 static u64 n = 1000000;
 static bool floor_once;
-static u32 threads = 1, batch = 1, leaf_bytes = CRAB_LEAF_BYTES_DEFAULT;
+static u32 threads = 1, batch = 1, leaf_bytes;
 
 static const struct peer *peer;
 static void *map;

@@ -70,6 +70,7 @@ static void *lcb_open(const struct peer *peer, u64 keys, u32 leaf_bytes)
 
 	if (!map)
 		rig_fail("no memory", -ENOMEM);
+	leaf_bytes = leaf_bytes ?: CRAB_LEAF_BYTES_DEFAULT;
 	map->bytes = leaf_bytes;
 	map->room = (leaf_bytes - sizeof(struct node)) / sizeof(struct slot);
 	map->append = peer == &peer_nvt_a;

@@ -164,7 +164,8 @@ struct crabtree_info {
  * struct crabtree_format - FORMAT: make an empty store; CAP_SYS_ADMIN
  * @size: sizeof(struct crabtree_format)
  * @flags: CRABTREE_FORMAT_*
- * @leaf_bytes: power of two, 64 to 8192, as the layout has it; 0: its default
+ * @leaf_bytes: power of two, 64 to 8192, as the layout has it; 0: its default, which can depend on
+ *	the size of the region
  * @reserved: 0
  * @engine: name; empty: "crab"
  * @layout: name; empty: the default layout of the engine

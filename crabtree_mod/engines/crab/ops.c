@@ -278,7 +278,8 @@ static const struct crab_layout tree_layouts[] = {
 	{
 		.name = "slotted", .id = CRAB_LAYOUT_SLOTTED, .needs = CRAB_MODEL_WORD,
 		.leaf_min = CRAB_LEAF_BYTES_MIN, .leaf_max = CRAB_LEAF_BYTES_MAX,
-		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .records = crab_leaf_slots,
+		.leaf_default = CRAB_LEAF_BYTES_DEFAULT, .leaf_large = 2 * CRAB_LEAF_BYTES_DEFAULT,
+		.records = crab_leaf_slots,
 	},
 	{
 		.name = "sorted", .id = CRAB_LAYOUT_SORTED, .needs = CRAB_MODEL_LINE,

@@ -384,7 +384,7 @@ static void test_shortcuts_before(void)
 	store_end(store);
 }
 
-/* Maintenance completes a table of shortcuts that a split has made, without another split */
+/* Maintenance is due until a table of shortcuts that a split has made is whole, without another split */
 static void test_shortcuts(void)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + 2048 * 512);
@@ -399,8 +399,12 @@ static void test_shortcuts(void)
 		store_put(store, rng(&seed) >> 1, n);
 		if (index->shortcuts == table)
 			continue;
+		crab_host_poll_late = true;	/* no table has lost its readers */
+		tap_check(crab_shortcut_wants(index), "a new table");
 		while (crab_store_maintain(store))
 			;
+		tap_check(!crab_shortcut_wants(index), "a whole table");
+		crab_host_poll_late = false;
 		table = index->shortcuts;
 		tap_check(table->filled == DIV_ROUND_UP(table->buckets, CRAB_SHORTCUT_CHUNK),
 			  "%u chunks of %u buckets", table->filled, table->buckets);
@@ -466,6 +470,17 @@ static void test_options(const struct crab_engine_ops *ops)
 	tap_ok(any || !ops->options, "%s: INFO reports the options of a store", ops->name);
 }
 
+/* FORMAT chooses larger leaves for a large region, unless it is asked for others */
+static void test_leaf_bytes(const char *layout, u64 size, u32 asked, u32 wanted)
+{
+	struct crab_media media = media_create(size);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, asked);
+
+	tap_ok(store->super.leaf_bytes == wanted, "FORMAT: %s, %llu bytes, leaves of %u if %u is asked for",
+	       layout, size, store->super.leaf_bytes, asked);
+	store_end(store);
+}
+
 int main(void)
 {
 	const struct crab_engine_ops * const *ops;
@@ -493,5 +508,9 @@ int main(void)
 	test_shortcuts_before();
 	test_finish(false);
 	test_finish(true);
+	test_leaf_bytes("slotted", CRAB_LARGE_REGION - 4096, 0, 1024);
+	test_leaf_bytes("slotted", CRAB_LARGE_REGION, 0, 2048);
+	test_leaf_bytes("slotted", CRAB_LARGE_REGION, 1024, 1024);
+	test_leaf_bytes("sorted", CRAB_LARGE_REGION, 0, 1024);
 	return tap_done();
 }
