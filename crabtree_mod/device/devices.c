@@ -25,6 +25,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "control.h"
 #include "devices.h"
 #include "lifetime.h"
 
@@ -120,6 +121,8 @@ static void device_fill(struct crab_device *device, struct crab_region *region, 
 	init_completion(&device->idle);
 	init_waitqueue_head(&device->resumed);
 	init_rwsem(&device->checks);
+	INIT_LIST_HEAD(&device->checkers);
+	spin_lock_init(&device->checkers_lock);
 	INIT_WORK(&device->maintain, crab_device_maintain);
 	device->region = region;
 	device->error = -EBUSY;
