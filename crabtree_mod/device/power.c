@@ -20,6 +20,7 @@
 #include <linux/kernel.h>
 #include <linux/notifier.h>
 #include <linux/reboot.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
 
 #include "devices.h"
@@ -27,13 +28,16 @@
 
 static void device_park(struct crab_device *device, int error)
 {
+	bool served = device->store;
+
 	lockdep_assert_held(&device->change);
 
 	mutex_lock(&device->lock);
 	crab_device_stop_locked(device, error);
 	mutex_unlock(&device->lock);
 	crab_device_detach_store(device, CRAB_PARKED_REASON);
-	crab_device_changed(device);
+	if (served)
+		crab_device_changed(device);
 }
 
 void crab_device_park(struct crab_device *device)
@@ -52,18 +56,30 @@ void crab_device_park(struct crab_device *device)
 		crab_device_unpark(device);
 }
 
+/* True if the state has changed. Another kernel may have formatted a region that had no store */
+static bool device_unpark(struct crab_device *device)
+{
+	bool parked = !strcmp(device->report.reason, CRAB_PARKED_REASON);
+
+	lockdep_assert_held(&device->change);
+
+	if (!device->region || device->store || READ_ONCE(crab_parked))
+		return false;
+	crab_device_attach_store(device, NULL);
+	if (!parked && !device->store)
+		return false;
+	crab_device_changed(device);
+	return true;
+}
+
 void crab_device_unpark(struct crab_device *device)
 {
-	bool back;
+	bool changed;
 
 	mutex_lock(&device->change);
-	back = device->region && !device->store && !READ_ONCE(crab_parked);
-	if (back) {
-		crab_device_attach_store(device, NULL);
-		crab_device_changed(device);
-	}
+	changed = device_unpark(device);
 	mutex_unlock(&device->change);
-	if (back)
+	if (changed)
 		crab_device_announce(device);
 }
 

@@ -86,6 +86,43 @@ added_meanwhile() {
 	done
 }
 
+# FORMAT has made a store, or has changed nothing, also where the notification meets its attach
+format_meanwhile() {
+	local pause records
+	need_snapshot
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,$LONG_REGION"
+	dev=$(device "phys:*")
+	for pause in 0 0 0 0.002 0.005 0.01 0.02; do
+		must store "$dev" format force
+		must store "$dev" fill 1000
+		(store "$dev" format force >/tmp/said || true) &
+		sleep "$pause"
+		exec 3</dev/snapshot
+		wait
+		exec 3>&-
+		records=$(store "$dev" info records)
+		say "after $pause s: $(cat /tmp/said), $records records"
+		case $(cat /tmp/said) in
+		EBUSY)	equal "$records" 1000 "records after a FORMAT that was refused" ;;
+		*)	equal "$(cat /tmp/said):$records" :0 "answer and records" ;;
+		esac
+	done
+}
+
+# A region without a store has nothing to detach
+without_store() {
+	need_snapshot
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	events "$dev" sh -c "exec 3</dev/snapshot" >/tmp/seen
+	sees
+	must store "$dev" format
+	events "$dev" sh -c "exec 3</dev/snapshot" >/tmp/seen
+	sees "poll ready" "uevent change rejected -" "uevent change ready selftest"
+}
+
 # GOING and CAME: a kernel user closes its store, and counts once more when it is back
 kernel_user() {
 	[ -e "$CRAB_MODULES/crabtree_sample.ko" ] || skip "crabtree_sample.ko was not given"
@@ -109,6 +146,8 @@ tests() {
 	it loaded_between "the module is loaded before an image is made: its stores are detached in it"
 	it kernel_user "a kernel user closes its store, and has it back"
 	it added_meanwhile "a region is added before an image is made: its store is detached until it is"
+	it format_meanwhile "FORMAT when an image is to be made: the store is new, or FORMAT is refused"
+	it without_store "a region without a store: no notification that it is detached"
 }
 
 main "$@"
