@@ -67,8 +67,8 @@ static int device_format_wait(struct crab_device *device, char *reason)
 }
 
 /*
- * The store is on the media. If hibernation or shutdown ended its attach, it is as if this FORMAT had
- * returned before: crab_device_park() waits for device->change, and unpark attaches the store
+ * The store is on the media. If hibernation or shutdown ended its attach, it is as if this FORMAT
+ * had returned before: crab_device_park() waits for device->change, and unpark attaches the store
  */
 static int device_format_served(struct crab_device *device, char *reason)
 {

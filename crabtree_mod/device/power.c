@@ -5,8 +5,8 @@
  *
  * DRAM comes back from an image as it was; the media does not. A store that is detached in
  * the image is attached again by the kernel that resumes, which reads the records that any kernel
- * has stored meanwhile. A module that is loaded after the notifiers ran gets the end alone:
- * devices.c parks its stores when processes are frozen.
+ * has stored meanwhile. A module that is loaded after the notifiers ran gets the end alone, and a
+ * kexec jump has no notifier: devices.c parks stores when devices are frozen.
  *
  * Invariant: durability does not depend on this file. A panic, a reset and a power
  * cut call no notifier.
