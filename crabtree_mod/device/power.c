@@ -40,6 +40,43 @@ static void device_park(struct crab_device *device, int error)
 		crab_device_changed(device);
 }
 
+/*
+ * True if users are to be notified: the state has changed, or a store stays although they were
+ * @warned. Another kernel may have formatted a region that had no store
+ */
+static bool device_unpark(struct crab_device *device, bool warned)
+{
+	bool parked = !strcmp(device->report.reason, CRAB_PARKED_REASON);
+
+	lockdep_assert_held(&device->change);
+
+	if (!device->region || READ_ONCE(crab_parked))
+		return false;
+	if (device->store)
+		return warned;
+	crab_device_attach_store(device, NULL);
+	if (!parked && !device->store)
+		return false;
+	crab_device_changed(device);
+	return true;
+}
+
+static void device_back(struct crab_device *device, bool warned)
+{
+	bool announce;
+
+	mutex_lock(&device->change);
+	announce = device_unpark(device, warned);
+	mutex_unlock(&device->change);
+	if (announce)
+		crab_device_announce(device);
+}
+
+void crab_device_unpark(struct crab_device *device)
+{
+	device_back(device, false);
+}
+
 void crab_device_park(struct crab_device *device)
 {
 	int ending = READ_ONCE(crab_parked), parked;
@@ -53,34 +90,7 @@ void crab_device_park(struct crab_device *device)
 	cmpxchg(&device->ending, ending, 0);
 	mutex_unlock(&device->change);
 	if (!parked)	/* @ending may have ended the attach of crab_device_unpark() */
-		crab_device_unpark(device);
-}
-
-/* True if the state has changed. Another kernel may have formatted a region that had no store */
-static bool device_unpark(struct crab_device *device)
-{
-	bool parked = !strcmp(device->report.reason, CRAB_PARKED_REASON);
-
-	lockdep_assert_held(&device->change);
-
-	if (!device->region || device->store || READ_ONCE(crab_parked))
-		return false;
-	crab_device_attach_store(device, NULL);
-	if (!parked && !device->store)
-		return false;
-	crab_device_changed(device);
-	return true;
-}
-
-void crab_device_unpark(struct crab_device *device)
-{
-	bool changed;
-
-	mutex_lock(&device->change);
-	changed = device_unpark(device);
-	mutex_unlock(&device->change);
-	if (changed)
-		crab_device_announce(device);
+		device_back(device, true);
 }
 
 /* New calls return -ESHUTDOWN; calls that run are waited for */
