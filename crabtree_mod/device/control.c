@@ -27,6 +27,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "control.h"
 #include "devices.h"
 #include "region/provider.h"
 

@@ -12,6 +12,7 @@
 #define pr_fmt(fmt) "crabtree: " fmt
 
 #include <linux/err.h>
+#include <linux/freezer.h>
 #include <linux/jiffies.h>
 #include <linux/kdev_t.h>
 #include <linux/kobject.h>
@@ -22,6 +23,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include "control.h"
 #include "devices.h"
 #include "lifetime.h"
 #include "trace/events.h"
@@ -154,13 +156,14 @@ static void device_kick(void *arg)
 	queue_work(crab_workqueue, &device->maintain);
 }
 
-/* True if the store is about to be detached, or if a fatal signal is pending that counts */
+/* True if the store is about to be detached, for a fatal signal that counts, or for a freeze */
 static bool device_interrupted(void *arg)
 {
 	struct crab_device *device = arg;
 
 	return READ_ONCE(device->ending) ||
-	       (!READ_ONCE(device->unkillable) && fatal_signal_pending(current));
+	       (!READ_ONCE(device->unkillable) && fatal_signal_pending(current)) ||
+	       (freezing(current) && crab_device_is_checked(device));
 }
 
 int crab_device_result(const struct crab_device *device, int ret)

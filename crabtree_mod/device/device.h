@@ -25,6 +25,7 @@
 #include <linux/notifier.h>
 #include <linux/percpu-refcount.h>
 #include <linux/rwsem.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -57,6 +58,8 @@ extern unsigned long long crab_snapshot_bytes;
  * @idle: completed when @calls reaches zero
  * @resumed: calls that wait because crab_device_observe() waits for the calls that run
  * @checks: each CHECK shares it, so that crab_device_observe() waits for none of them in @idle
+ * @checkers: tasks in CHECK
+ * @checkers_lock: protects @checkers
  * @users: open descriptors and in-kernel users; @lock; grows under @change too, or while
  *	@calls is live
  * @readonly: the region is never written to; constant
@@ -80,6 +83,8 @@ struct crab_device {
 	struct completion idle;
 	wait_queue_head_t resumed;
 	struct rw_semaphore checks;
+	struct list_head checkers;
+	spinlock_t checkers_lock;
 	unsigned int users;
 	bool readonly;
 	bool shown_readonly;
@@ -187,12 +192,34 @@ int crab_device_observe(struct crab_device *device,
  * @device: the device
  * @cursor: the range; on return the rest of it
  * @deleted: counts the records that were removed
+ * @pause: called between two calls on the store
  *
  * Context: may sleep.
  * Return: 0, -EINTR for a fatal signal, the error of a call that finds no store, or as
  * crab_cursor_delete().
  */
-int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted);
+int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted,
+			     void (*pause)(void));
+
+/* check.c */
+
+/**
+ * crab_device_check() - CHECK
+ * @device: the device
+ * @arg: its argument; out: the answer
+ *
+ * Context: an ioctl; may sleep. While its task is frozen, it is in no call on the store.
+ * Return: 0, -EINTR for a fatal signal, or the error of a call that finds no store.
+ */
+int crab_device_check(struct crab_device *device, union crab_verb_arg *arg);
+
+/**
+ * crab_device_is_checked() - is the calling task in CHECK?
+ * @device: the device
+ * Context: process.
+ * Return: true if so: its call may end with -EINTR, for crab_device_check() repeats it.
+ */
+bool crab_device_is_checked(struct crab_device *device);
 
 /**
  * crab_device_info() - describe the device and its store
@@ -257,44 +284,5 @@ extern const struct attribute_group *crab_device_groups[];
 
 /* ioctl.c */
 extern const struct file_operations crab_ioctl_fops;
-
-/* control.c */
-
-/**
- * crab_control_init() - listen to the reasons for which regions are refused
- *
- * Context: any; before the first region is added.
- */
-void crab_control_init(void);
-
-/**
- * crab_control_answer() - answer the command that the calling task wrote; the first answer counts
- * @fmt: format of the answer, in one line
- *
- * Does nothing in any other task.
- *
- * Context: may sleep.
- */
-__printf(1, 2)
-void crab_control_answer(const char *fmt, ...);
-
-/**
- * crab_control_open() - open() of the node that adds and removes regions
- * @inode: of the node
- * @file: new; gets the operations of the node in place of those of the devices
- *
- * Context: may sleep.
- * Return: 0, -EPERM or -ENOMEM.
- */
-int crab_control_open(struct inode *inode, struct file *file);
-
-/**
- * crab_control_add() - make the node
- * @devt: its number
- *
- * Context: may sleep; before the number can be opened.
- * Return: the device of the node, which device_unregister() removes, or ERR_PTR.
- */
-struct device *crab_control_add(dev_t devt);
 
 #endif /* CRABTREE_DEVICE_H */

@@ -25,6 +25,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "control.h"
 #include "devices.h"
 #include "lifetime.h"
 
@@ -32,6 +33,7 @@ static LIST_HEAD(crab_devices);
 static DEFINE_MUTEX(crab_devices_lock);
 static DEFINE_IDA(crab_minors);
 static bool crab_published;	/* crab_devices_lock */
+static bool crab_frozen;	/* device_freeze() parked all; the kernel serialises power events */
 
 /* Set by crab_devices_init() and crab_devices_publish() */
 static dev_t crab_major;
@@ -90,19 +92,39 @@ static int device_uevent(crab_uevent_device *dev, struct kobj_uevent_env *env)
 	return err ?: uevent_label(env, info.store.super.label);
 }
 
+static void devices_set_parked(int error)
+{
+	mutex_lock(&crab_devices_lock);
+	WRITE_ONCE(crab_parked, error);
+	crab_frozen = false;
+	mutex_unlock(&crab_devices_lock);
+}
+
 /*
- * Processes are frozen. If the module was loaded since the notifiers ran, nothing is parked yet:
- * the first device parks all
+ * Processes are frozen. If the module was loaded since the notifiers ran, or in a kexec jump, which
+ * has none, nothing is parked yet: the first device parks all
  */
 static int device_freeze(struct device *dev)
 {
-	if (!READ_ONCE(crab_parked))
+	if (!READ_ONCE(crab_parked)) {
 		crab_devices_park(-EBUSY);
+		crab_frozen = true;
+	}
+	return 0;
+}
+
+/* Each device attaches its own store, because the drivers of the others may not be back */
+static int device_restore(struct device *dev)
+{
+	if (crab_frozen)
+		devices_set_parked(0);
+	crab_device_unpark(to_crab(dev));
 	return 0;
 }
 
 static const struct dev_pm_ops crab_device_pm = {
 	.freeze		= device_freeze,
+	.restore	= device_restore,
 };
 
 static struct class crab_class = {
@@ -120,6 +142,8 @@ static void device_fill(struct crab_device *device, struct crab_region *region, 
 	init_completion(&device->idle);
 	init_waitqueue_head(&device->resumed);
 	init_rwsem(&device->checks);
+	INIT_LIST_HEAD(&device->checkers);
+	spin_lock_init(&device->checkers_lock);
 	INIT_WORK(&device->maintain, crab_device_maintain);
 	device->region = region;
 	device->error = -EBUSY;
@@ -436,13 +460,6 @@ int crab_devices_publish(void)
 	mutex_unlock(&crab_devices_lock);
 	devices_each(crab_device_announce);
 	return 0;
-}
-
-static void devices_set_parked(int error)
-{
-	mutex_lock(&crab_devices_lock);
-	WRITE_ONCE(crab_parked, error);
-	mutex_unlock(&crab_devices_lock);
 }
 
 void crab_devices_park(int error)

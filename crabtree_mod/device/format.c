@@ -66,6 +66,28 @@ static int device_format_wait(struct crab_device *device, char *reason)
 	return -ERESTARTSYS;
 }
 
+/*
+ * The store is on the media. If hibernation or shutdown ended its attach, it is as if this FORMAT
+ * had returned before: crab_device_park() waits for device->change, and unpark attaches the store
+ */
+static int device_format_served(struct crab_device *device, char *reason)
+{
+	int ending = READ_ONCE(device->ending);
+
+	lockdep_assert_held(&device->change);
+
+	if (device->store)
+		return 0;
+	if (device->error != ending || ending == -ENODEV) {
+		strscpy(reason, device->report.reason, CRAB_REASON_LEN);
+		return device->error;
+	}
+	mutex_lock(&device->lock);
+	strscpy(device->report.reason, CRAB_PARKED_REASON, sizeof(device->report.reason));
+	mutex_unlock(&device->lock);
+	return 0;
+}
+
 /* @begun: out: true once the store that was served before is being detached */
 static int device_format(struct crab_device *device, const struct crab_format_options *options,
 			 char *reason, bool *begun)
@@ -86,10 +108,7 @@ static int device_format(struct crab_device *device, const struct crab_format_op
 	crab_device_detach_store(device, "FORMAT is at work");
 	err = crab_store_format(&device->region->media, options, reason);
 	crab_device_attach_store(device, err ? NULL : options->unfinished);
-	if (err || device->store)
-		return err;
-	strscpy(reason, device->report.reason, CRAB_REASON_LEN);
-	return device->error;
+	return err ?: device_format_served(device, reason);
 }
 
 int crab_device_format(struct crab_device *device, const struct crab_format_options *options)

@@ -24,9 +24,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "control.h"
 #include "devices.h"
 #include "ioctl_blob.h"
 #include "observe.h"
+#include "pause.h"
 #include "trace/events.h"
 #include "verbs.h"
 #include "verbs_commit.h"
@@ -62,7 +64,7 @@ static int scan_fill(struct crab_device *device, struct crab_snap *snap,
 		if (copy_to_user(to + scan->count, bounce, got * sizeof(*bounce)))
 			return -EFAULT;
 		scan->count += got;
-		cond_resched();
+		crab_ioctl_pause();
 	}
 	return 0;
 }
@@ -91,7 +93,7 @@ static int ioctl_delete_range(struct crab_device *device, struct crabtree_delete
 	int err;
 
 	crab_verbs_delete_range_begin(range, &cursor);
-	err = crab_device_delete_range(device, &cursor, &range->deleted);
+	err = crab_device_delete_range(device, &cursor, &range->deleted, crab_ioctl_pause);
 	crab_verbs_delete_range_end(range, &cursor);
 	return err;
 }
@@ -126,7 +128,7 @@ static int batch_run(struct crab_device *device, struct crabtree_batch_op *ops, 
 						      batch_chunk(device, ops + done, n);
 		if (err)
 			return done ?: err;
-		cond_resched();
+		crab_ioctl_pause();
 	}
 	return done;
 }
@@ -217,18 +219,6 @@ static int ioctl_run(struct crab_device *device, const struct crab_verb_desc *ve
 	return crab_device_end_call(device, verb->run(store, arg));
 }
 
-/* Not while crab_device_observe() waits for the calls that run */
-static int ioctl_check(struct crab_device *device, union crab_verb_arg *arg)
-{
-	int err;
-
-	if (down_read_killable(&device->checks))
-		return -EINTR;
-	err = ioctl_run(device, &crab_verbs[CRAB_VERB_INDEX(CRABTREE_CHECK)], arg);
-	up_read(&device->checks);
-	return err;
-}
-
 static int ioctl_other(struct file *file, unsigned int index, union crab_verb_arg *arg)
 {
 	struct crab_device *device = file->private_data;
@@ -239,7 +229,7 @@ static int ioctl_other(struct file *file, unsigned int index, union crab_verb_ar
 	case CRAB_VERB_INDEX(CRABTREE_BATCH):
 		return ioctl_batch(device, &arg->batch, file->f_mode & FMODE_WRITE);
 	case CRAB_VERB_INDEX(CRABTREE_CHECK):
-		return ioctl_check(device, arg);
+		return crab_device_check(device, arg);
 	case CRAB_VERB_INDEX(CRABTREE_DELETE_RANGE):
 		return ioctl_delete_range(device, &arg->delete_range);
 	case CRAB_VERB_INDEX(CRABTREE_FORMAT):

@@ -16,6 +16,7 @@
 
 #include "device.h"
 #include "ioctl_blob.h"
+#include "pause.h"
 
 #define BLOB_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
@@ -137,7 +138,7 @@ static int list_fill(struct crab_device *device, struct crab_snap *snap,
 		if (copy_to_user(to + list->count, bounce, got * sizeof(*bounce)))
 			return -EFAULT;
 		list->count += got;
-		cond_resched();
+		crab_ioctl_pause();
 	}
 	return 0;
 }
@@ -192,7 +193,7 @@ static int names_fill(struct crab_device *device, struct crab_snap *snap,
 		if (copy_to_user(to + names->used, room->entries, got))
 			return -EFAULT;
 		names->used += got;
-		cond_resched();
+		crab_ioctl_pause();
 	}
 	return -EINTR;
 }

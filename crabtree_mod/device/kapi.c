@@ -15,6 +15,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -278,6 +279,12 @@ int crabtree_delete(struct crabtree *tree, u64 key, u64 *old)
 }
 CRAB_EXPORT_SYMBOL(crabtree_delete);
 
+/* The task is not frozen: the caller may hold locks */
+static void kapi_pause(void)
+{
+	cond_resched();
+}
+
 /**
  * crabtree_delete_range() - remove all records of a range
  * @tree: the tree
@@ -302,7 +309,7 @@ int crabtree_delete_range(struct crabtree *tree, u64 start, u64 end, u64 *delete
 
 	might_sleep();
 	crab_cursor_init(&cursor, start, end);
-	err = crab_device_delete_range(device, &cursor, &count);
+	err = crab_device_delete_range(device, &cursor, &count, kapi_pause);
 	trace_crabtree_op(MINOR(device->dev.devt), _IOC_NR(CRABTREE_DELETE_RANGE), 0, start,
 			  min_t(u64, count, U32_MAX), err);
 	if (deleted)

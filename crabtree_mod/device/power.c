@@ -5,8 +5,8 @@
  *
  * DRAM comes back from an image as it was; the media does not. A store that is detached in
  * the image is attached again by the kernel that resumes, which reads the records that any kernel
- * has stored meanwhile. A module that is loaded after the notifiers ran gets the end alone:
- * devices.c parks its stores when processes are frozen.
+ * has stored meanwhile. A module that is loaded after the notifiers ran gets the end alone, and a
+ * kexec jump has no notifier: devices.c parks stores when devices are frozen.
  *
  * Invariant: durability does not depend on this file. A panic, a reset and a power
  * cut call no notifier.
@@ -20,6 +20,7 @@
 #include <linux/kernel.h>
 #include <linux/notifier.h>
 #include <linux/reboot.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
 
 #include "devices.h"
@@ -27,13 +28,53 @@
 
 static void device_park(struct crab_device *device, int error)
 {
+	bool served = device->store;
+
 	lockdep_assert_held(&device->change);
 
 	mutex_lock(&device->lock);
 	crab_device_stop_locked(device, error);
 	mutex_unlock(&device->lock);
 	crab_device_detach_store(device, CRAB_PARKED_REASON);
+	if (served)
+		crab_device_changed(device);
+}
+
+/*
+ * True if users are to be notified: the state has changed, or a store stays although they were
+ * @warned. Another kernel may have formatted a region that had no store
+ */
+static bool device_unpark(struct crab_device *device, bool warned)
+{
+	bool parked = !strcmp(device->report.reason, CRAB_PARKED_REASON);
+
+	lockdep_assert_held(&device->change);
+
+	if (!device->region || READ_ONCE(crab_parked))
+		return false;
+	if (device->store)
+		return warned;
+	crab_device_attach_store(device, NULL);
+	if (!parked && !device->store)
+		return false;
 	crab_device_changed(device);
+	return true;
+}
+
+static void device_back(struct crab_device *device, bool warned)
+{
+	bool announce;
+
+	mutex_lock(&device->change);
+	announce = device_unpark(device, warned);
+	mutex_unlock(&device->change);
+	if (announce)
+		crab_device_announce(device);
+}
+
+void crab_device_unpark(struct crab_device *device)
+{
+	device_back(device, false);
 }
 
 void crab_device_park(struct crab_device *device)
@@ -49,22 +90,7 @@ void crab_device_park(struct crab_device *device)
 	cmpxchg(&device->ending, ending, 0);
 	mutex_unlock(&device->change);
 	if (!parked)	/* @ending may have ended the attach of crab_device_unpark() */
-		crab_device_unpark(device);
-}
-
-void crab_device_unpark(struct crab_device *device)
-{
-	bool back;
-
-	mutex_lock(&device->change);
-	back = device->region && !device->store && !READ_ONCE(crab_parked);
-	if (back) {
-		crab_device_attach_store(device, NULL);
-		crab_device_changed(device);
-	}
-	mutex_unlock(&device->change);
-	if (back)
-		crab_device_announce(device);
+		device_back(device, true);
 }
 
 /* New calls return -ESHUTDOWN; calls that run are waited for */

@@ -8,7 +8,6 @@
  * No lock of its own.
  */
 #include <linux/err.h>
-#include <linux/sched.h>
 #include <linux/sched/signal.h>
 
 #include "device.h"
@@ -24,7 +23,8 @@ static int range_chunk(struct crab_device *device, struct crab_cursor *cursor, u
 	return crab_device_end_call(device, err);
 }
 
-int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted)
+int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cursor, u64 *deleted,
+			     void (*pause)(void))
 {
 	int err = 0;
 
@@ -32,7 +32,7 @@ int crab_device_delete_range(struct crab_device *device, struct crab_cursor *cur
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		err = range_chunk(device, cursor, deleted);
-		cond_resched();
+		pause();
 	}
 	return err;
 }

@@ -136,6 +136,17 @@ hibernates() {
 	must store "$dev" verify 100
 }
 
+# the stores of all devices are detached by the freeze of one
+jumps() {
+	local dev
+	need_kapi
+	crabtree ram=64K,128K
+	dev=$(device ram:65536)
+	must store "$dev" format
+	kapi jumps "$(identity "$dev")"
+	must store "$(device ram:131072)" format
+}
+
 tests() {
 	it opens "kernel: a store is opened by its label, or by its identity"
 	it answers "kernel: each call on one record" records 65536 format
@@ -149,6 +160,7 @@ tests() {
 	it removed "kernel: a store that is removed: a last record, then ENODEV"
 	it removed_full "kernel: a full store that is removed: ENODEV for the last writes, too"
 	it hibernates "kernel: a hibernation image is to be made: a last record, then EBUSY"
+	it jumps "kernel: a kexec jump: stores are detached by the freeze, and attached by the restore"
 }
 
 main "$@"

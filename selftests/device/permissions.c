@@ -87,6 +87,25 @@ TEST(readonly_batch, "a read-only descriptor gets EBADF for writes in a BATCH")
 	expect_one_record(fd);
 }
 
+TEST(writeonly, "a descriptor for writing only may read: writes return old values in any case")
+{
+	struct crabtree_record r[4];
+	struct crabtree_insert in;
+	struct crabtree_scan s;
+	u64 value;
+	int fd;
+
+	one_record();
+	fd = device_open(O_WRONLY);
+	EXPECT(dev_insert(fd, 7, 71, CRABTREE_INSERT_CREATE, &in), -EEXIST);
+	EXPECT(in.old_value, 70);
+	EXPECT(dev_get(fd, 7, &value), 0);
+	EXPECT(value, 70);
+	EXPECT(dev_scan(fd, 0, ~0ULL, r, 4, &s), 0);
+	EXPECT(s.count, 1);
+	expect_one_record(fd);
+}
+
 /* Leaves root with all its capabilities but one */
 static void drop_capability(int cap)
 {

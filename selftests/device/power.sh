@@ -86,6 +86,86 @@ added_meanwhile() {
 	done
 }
 
+GOING=/sys/module/crabtree_kapi/parameters/going
+
+# each callback of the kernel user for a store that goes takes half a second
+slow_user() {
+	while [ -e "$GOING" ]; do
+		[ "$(cat "$GOING")" = N ] || { sleep 0.5; echo 0 >"$GOING"; }
+		sleep 0.02
+	done 2>/dev/null
+}
+
+# The user is notified that a store goes; the hibernation ends meanwhile, and the store stays
+stays() {
+	local pause met=0 adds
+	[ -e "$CRAB_MODULES/crabtree_kapi.ko" ] || skip "crabtree_kapi.ko was not given"
+	need_snapshot
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,$LONG_REGION"
+	dev=$(device "phys:*")
+	must store "$dev" format
+	must load "$CRAB_MODULES/crabtree_kapi.ko" test=slow
+	slow_user &
+	for pause in 0.005 0.01 0.015 0.02 0.03 0 0.002 0.04; do
+		echo "remove ${dev#/dev/} force" >/dev/crabtree-control
+		log_mark
+		(echo "add region=$BASE,$LONG_REGION" >/dev/crabtree-control) &
+		adds=$!
+		sleep "$pause"
+		exec 3</dev/snapshot
+		sleep 0.1
+		[ "$(cat "$GOING")" = N ] || met=1
+		exec 3<&-
+		wait "$adds"
+		dev=$(device "phys:*")
+		equal "$(store "$dev" info state)" 1 "state after $pause s"
+		log_has 'store "selftest"'
+		[ "$met" = 0 ] || break
+	done
+	say "met: $met, after $pause s"
+	must load -r crabtree_kapi
+	dmesg | grep -q "crabtree_kapi: slow: .* 0 not" || fail "crabtree_kapi failed"
+}
+
+# FORMAT has made a store, or has changed nothing, also where the notification meets its attach
+format_meanwhile() {
+	local pause records
+	need_snapshot
+	need_scratch
+	must media zero "$BASE" 1048576
+	crabtree "region=$BASE,$LONG_REGION"
+	dev=$(device "phys:*")
+	for pause in 0 0 0 0.002 0.005 0.01 0.02; do
+		must store "$dev" format force
+		must store "$dev" fill 1000
+		(store "$dev" format force >/tmp/said || true) &
+		sleep "$pause"
+		exec 3</dev/snapshot
+		wait
+		exec 3>&-
+		records=$(store "$dev" info records)
+		say "after $pause s: $(cat /tmp/said), $records records"
+		case $(cat /tmp/said) in
+		EBUSY)	equal "$records" 1000 "records after a FORMAT that was refused" ;;
+		*)	equal "$(cat /tmp/said):$records" :0 "answer and records" ;;
+		esac
+	done
+}
+
+# A region without a store has nothing to detach
+without_store() {
+	need_snapshot
+	crabtree ram=64K
+	dev=$(device ram:65536)
+	events "$dev" sh -c "exec 3</dev/snapshot" >/tmp/seen
+	sees
+	must store "$dev" format
+	events "$dev" sh -c "exec 3</dev/snapshot" >/tmp/seen
+	sees "poll ready" "uevent change rejected -" "uevent change ready selftest"
+}
+
 # GOING and CAME: a kernel user closes its store, and counts once more when it is back
 kernel_user() {
 	[ -e "$CRAB_MODULES/crabtree_sample.ko" ] || skip "crabtree_sample.ko was not given"
@@ -109,6 +189,9 @@ tests() {
 	it loaded_between "the module is loaded before an image is made: its stores are detached in it"
 	it kernel_user "a kernel user closes its store, and has it back"
 	it added_meanwhile "a region is added before an image is made: its store is detached until it is"
+	it stays "a hibernation ends before a store is detached: its users are notified that it stays"
+	it format_meanwhile "FORMAT when an image is to be made: the store is new, or FORMAT is refused"
+	it without_store "a region without a store: no notification that it is detached"
 }
 
 main "$@"

@@ -4,14 +4,14 @@
 # run_all.sh [NAME...] - run every test program and script here, as root, and
 # print one KTAP stream. The plan comes first: each program reports how many tests
 # it has; fewer results than that are a failure. Programs work on a device over
-# ram=512K, signals over one on which a call takes its time; scripts load the module
+# ram=512K, signals and freezing over one on which a call takes its time; scripts load the module
 # as they need it. faults, faults_values, loading and drain are run where they are named: they want a kernel
 # that can fail, or another module.
 #
 # shellcheck disable=SC3043
 . "$(dirname "$0")/lib.sh"
 
-PROGRAMS="abi abi32 operations operations32 blobs names commits values modify range observe limits permissions bad_input unfinished copies signals publish concurrency linear control removal"
+PROGRAMS="abi abi32 operations operations32 blobs names commits values modify range observe limits permissions bad_input unfinished copies signals freezing publish concurrency linear control removal"
 SCRIPTS="regions.sh providers.sh reload.sh hostile.sh sample.sh kapi.sh tuning.sh events.sh tracing.sh power.sh"
 RESULTS=/tmp/crab-results.$$
 
@@ -33,7 +33,7 @@ plan() {
 
 run_one() {
 	local size=524288
-	[ "$1" != signals ] || size=16777216
+	case $1 in signals|freezing) size=16777216 ;; esac
 	case $1 in
 	*.sh)	"$HERE/$1" ;;
 	*)	load "$CRAB_MODULES/crabtree.ko" ram=$size &&

@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "device.h"
+#include "long_calls.h"
 #include "slow_page.h"
 
 #define TRIES		60
@@ -101,10 +101,7 @@ static void timer(u32 us)
 	REQUIRE(setitimer(ITIMER_REAL, &every, NULL), 0);
 }
 
-#define BATCH	CRABTREE_BATCH_MAX
 #define BATCHES	8	/* of new keys; as many delete these keys */
-
-static struct crabtree_batch_op ops[BATCH];
 
 /* Batch @n: done completely, despite signals */
 static void batch_whole(int fd, u64 n)
@@ -225,79 +222,6 @@ TEST(storm, "a storm of signals: every other call gets through, once")
 }
 
 /* Calls that take long enough to be killed during the call */
-
-static u64 now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
-}
-
-#define LONG_US		100000
-#define LONG_RECORDS	2000000
-#define LONG_BYTES	(LONG_RECORDS * sizeof(struct crabtree_record))
-
-static void *scan_room;
-
-static void long_check(int fd)
-{
-	struct crabtree_check c;
-
-	REQUIRE(dev_check(fd, &c), 0);
-	REQUIRE(c.errors, 0);
-}
-
-static void long_scan(int fd)
-{
-	struct crabtree_scan s;
-
-	poison(&s, sizeof(s));
-	s.start = 0;
-	s.end = ~0ULL;
-	s.records = (uintptr_t)scan_room;
-	s.capacity = LONG_RECORDS;
-	s.reserved = 0;
-	REQUIRE(call(fd, CRABTREE_SCAN, &s), 0);
-}
-
-static u64 time_of(void (*run)(int fd), int fd)
-{
-	u64 began = now_us();
-
-	run(fd);
-	return now_us() - began;
-}
-
-static void batch_of_new(int fd, u64 base)
-{
-	struct crabtree_batch b;
-	u32 i;
-
-	for (i = 0; i < BATCH; i++)
-		dev_op(&ops[i], CRABTREE_BATCH_INSERT, base + i, base + i);
-	REQUIRE(dev_batch(fd, ops, BATCH, &b), 0);
-}
-
-/* A store on which that takes @us, or one that is full; returns the time */
-static u64 fill_until(void (*run)(int fd), int fd, u64 us)
-{
-	u64 base, next = 8 * BATCH, took = 0;
-
-	for (base = 0; base < LONG_RECORDS && took < us; base += BATCH) {
-		batch_of_new(fd, base);
-		if (base < next && !ops[BATCH - 1].status)
-			continue;
-		took = time_of(run, fd);
-		next += next / 2;
-		if (ops[BATCH - 1].status)
-			break;
-	}
-	printf("# %llu records: %llu us\n", (unsigned long long)base, (unsigned long long)took);
-	if (took < LONG_US / 10)
-		TEST_SKIP("the region is too small: use one of some MiB");
-	return took;
-}
 
 /* Time until a process is killed that has just started */
 static u64 life_of(void (*run)(int fd), int fd, u64 before_us)

@@ -61,6 +61,7 @@ static const struct kapi_test {
 	{ "goes", kapi_goes, kapi_goes_end },
 	{ "full", kapi_full, kapi_full_end },
 	{ "slow", kapi_slow, kapi_slow_end },
+	{ "jumps", kapi_jumps },
 };
 
 static const struct kapi_test *kapi_test;

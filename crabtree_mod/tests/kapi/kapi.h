@@ -48,6 +48,9 @@ void kapi_full_end(struct crabtree *tree);
 void kapi_slow(struct crabtree *tree);
 void kapi_slow_end(struct crabtree *tree);
 
+/* The freeze and the restore of a kexec jump, which no notifier announces */
+void kapi_jumps(struct crabtree *tree);
+
 /* Parameters of the module */
 extern char *kapi_label;
 extern uuid_t kapi_identity;	/* of the parameter uuid */

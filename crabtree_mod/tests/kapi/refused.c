@@ -5,9 +5,11 @@
  * record; then each call returns the error of the cause. In a full store, the last write does.
  */
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
+#include <linux/pm.h>
 #include <linux/reboot.h>
 #include <linux/string.h>
 #include <linux/suspend.h>
@@ -236,4 +238,23 @@ void kapi_slow(struct crabtree *tree)
 void kapi_slow_end(struct crabtree *tree)
 {
 	EXPECT(crabtree_unregister_notifier(&slow_nb), 0);
+}
+
+/* A tree is a struct crab_device, which begins with its struct device */
+void kapi_jumps(struct crabtree *tree)
+{
+	struct device *dev = (struct device *)tree;
+	const struct dev_pm_ops *pm = dev->class->pm;
+	unsigned int i;
+
+	EXPECT(crabtree_insert(tree, 5, refused_value(5), 0, NULL), 0);
+	EXPECT(pm->freeze && pm->restore, true);
+	for (i = 0; i < 2 && pm->freeze && pm->restore; i++) {
+		EXPECT(pm->freeze(dev), 0);
+		refused_all(tree, -EBUSY);
+		EXPECT(pm->restore(dev), 0);
+		EXPECT(kapi_value(tree, 5), refused_value(5));
+		EXPECT(pm->restore(dev), 0);
+		EXPECT(kapi_value(tree, 5), refused_value(5));
+	}
 }

@@ -232,7 +232,7 @@ def dkms(tool, name, scratch):
 # every checker.
 ARCH_TESTS = ("abi abi32 operations operations32 blobs names commits values modify range observe bad_input copies signals concurrency linear regions.sh "
               "control providers.sh reload.sh sample.sh kapi.sh events.sh tracing.sh power.sh")
-KERNEL_TESTS = ("abi operations observe permissions signals concurrency regions.sh providers.sh reload.sh control "
+KERNEL_TESTS = ("abi operations observe permissions signals freezing concurrency regions.sh providers.sh reload.sh control "
                 "sample.sh kapi.sh events.sh tracing.sh power.sh")
 # Tests of stores, which depend on the architecture only: on the other kernel they run in the group long
 STORE_TESTS = "blobs names commits values modify range copies linear"
