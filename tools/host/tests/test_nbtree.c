@@ -457,6 +457,43 @@ static void test_quarter(void)
 	end();
 }
 
+/*
+ * eadr: a leaf is replaced, and the task that is to queue it is late: the index does not follow. The
+ * leaf after it is unlinked, so that the range of the fresh one grows; then the memory of that one fails
+ */
+static void test_late(void)
+{
+	struct crab_check_report report = { };
+	struct nb_leaf *leaf, *fresh;
+	u64 key, low, high, offset, hit;
+	u32 i;
+
+	begin("nbtree", "eadr");
+	leaf = crab_index_find(&nb()->index, MIDDLE);
+	leaf->queued = 1;
+	for (key = leaf->low + 1; !leaf->gone; key++)
+		put(key);
+	fresh = leaf->smo->fresh[!!leaf->smo->fresh[1]];
+	low = leaf->high;
+	high = ((struct nb_leaf *)crab_index_find(&nb()->index, low))->high;
+	for (key = low; key < high; key++)
+		store_delete(store, key);
+	tap_check(leaf->high == high && fresh->high == low && !fresh->quarantined, "not unlinked");
+	offset = round_down(crab_leaf_offset(&store->engine->geo, fresh->number), BAD_PAGE);
+	hit = store->engine->ops->quarantine(store->engine, offset, offset + BAD_PAGE);
+	badmedia_fail(offset, BAD_PAGE);
+	tap_check(!crab_store_check(store, &report), "check");
+	tap_ok(report.damage.count == hit, "eadr: CHECK reads %llu quarantined leaves, of which one has grown: %s",
+	       report.damage.count, report.damage.what);
+	for (i = 0; i < VERBS; i++)
+		tap_check(verb(i, low - 1) == -EUCLEAN && verb(i, low) == -EUCLEAN, "verb %u", i);
+	key = store->engine->ops->beyond(store->engine, low, CRAB_SEEK_GE);
+	tap_ok(key >= high, "eadr: the range of a quarantined leaf that has grown ends at %llu", key);
+	badmedia_heal();
+	llist_add(&leaf->node, &ea_tree_of(store->engine)->queue);
+	end();
+}
+
 /* Memory in front of all leaves and nodes, and after them */
 static void test_outside(const char *const *subject)
 {
@@ -547,6 +584,7 @@ int main(void)
 	test_broken("adr");
 	test_broken("eadr");
 	test_quarter();
+	test_late();
 	test_unlink(true);
 	test_unlink(false);
 	test_split();

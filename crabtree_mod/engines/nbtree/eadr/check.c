@@ -123,11 +123,11 @@ static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u6
 				 "neither index nor list lead to the leaf of a key");
 		return CRAB_KEY_EMPTY;
 	}
-	high = leaf->high;
 	if (READ_ONCE(leaf->quarantined)) {
 		crab_engine_check_bad(&tree->nb.base, report, leaf->number);
-		return max(high, key + 1);
+		return max(crab_ea_failed_high(tree, leaf, key), key + 1);
 	}
+	high = leaf->high;
 	/* The index does not lead to it yet: its range may have grown */
 	if (leaf->before)
 		high = crab_ea_high(tree, leaf);
