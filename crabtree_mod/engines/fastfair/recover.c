@@ -40,6 +40,7 @@
 
 #include "engines/defaults.h"
 #include "lazy.h"
+#include "shift.h"
 
 #define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
 

@@ -222,7 +222,7 @@ static int node_next(struct ff_walk *walk, const struct ff_node *node, struct ff
 {
 	u64 link = crab_load(walk->ff->base.media, &ff_media(walk->ff, node->number)->head.next);
 
-	if (link == ff_link_end(walk->ff, node))
+	if (link == ff_link_end(node))
 		return 0;
 	if (!node_load(walk, link, node->level, next) || next->low <= node->low ||
 	    !walk->load(walk, next))
