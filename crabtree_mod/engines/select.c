@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements selection among records without order, puts them in order, verifies it, and
- * copies a part.
+ * copies or counts a part.
  *
  * Invariant: none.
  *
@@ -101,5 +101,14 @@ u32 crab_records_take(const struct crab_record *records, u32 count, u64 from, u6
 	count = min(count - i, cap);
 	for (; n < count && records[i].key <= last; n++)
 		to[n] = records[i++];
+	return n;
+}
+
+u32 crab_records_above(const struct crab_record *records, u32 count, u64 from)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < count; i++)
+		n += records[i].key >= from;
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares selection among records without order, by which a split finds its border, and
- * the order of those of a leaf, which a scan verifies and copies in part.
+ * the order of those of a leaf, which a scan verifies and copies in part. CHECK counts a part.
  *
  * No lock: the records are the caller's.
  */
@@ -55,5 +55,16 @@ const char *crab_records_fault(const struct crab_record *records, u32 count, u64
  */
 u32 crab_records_take(const struct crab_record *records, u32 count, u64 from, u64 last,
 		      struct crab_record *to, u32 cap);
+
+/**
+ * crab_records_above() - count the records from a key on
+ * @records: in any order
+ * @count: number of records
+ * @from: lowest key
+ *
+ * Context: any.
+ * Return: number of records with this key or a higher one.
+ */
+u32 crab_records_above(const struct crab_record *records, u32 count, u64 from);
 
 #endif /* CRABTREE_SELECT_H */

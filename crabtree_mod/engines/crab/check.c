@@ -101,7 +101,8 @@ static void check_leaf(struct crab_check *c, const struct crab_leaf *leaf)
 			(unsigned long long)leaf->number);
 	check_header(c, leaf, offset);
 	crab_layout_check(c, leaf, offset);
-	c->report->leaves += !c->counted;
+	c->report->leaves += !c->counted || leaf->low > c->last;
+	c->last = leaf->low;
 }
 
 static void check_head(const struct crab_check *c)
@@ -127,7 +128,8 @@ static u64 check_changes(const struct crab_tree *tree)
 
 /*
  * Lets structure modifications run; returns the next leaf afterwards. If the next one was unlinked,
- * or merged with the one before, it has the range of a leaf that was counted
+ * or merged with the one before, it has the range of a leaf that was counted; or a part of that
+ * range, if a record has moved from one to the other, for which the list does not change
  */
 static struct crab_leaf *check_pause(struct crab_check *c, struct crab_leaf *leaf)
 {
@@ -137,7 +139,7 @@ static struct crab_leaf *check_pause(struct crab_check *c, struct crab_leaf *lea
 	mutex_unlock(&tree->smo_lock);
 	cond_resched();
 	mutex_lock(&tree->smo_lock);
-	if (check_changes(tree) == changes)
+	if (check_changes(tree) == changes && leaf->low == low)
 		return leaf;
 	leaf = crab_leaf_find(tree, low);
 	if (leaf->low < low)

@@ -15,13 +15,15 @@
  * @tree: the tree
  * @report: its result
  * @high: end of the range of the leaf that is read
- * @counted: keys below it were read, and records counted, in leaves that are replaced now; 0: none
+ * @counted: keys below it were read, and records counted, in leaves that are others now; 0: none
+ * @last: lowest key of the leaf that was read last
  */
 struct crab_check {
 	struct crab_tree *tree;
 	struct crab_check_report *report;
 	u64 high;
 	u64 counted;
+	u64 last;
 };
 
 /**

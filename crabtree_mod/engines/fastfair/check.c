@@ -6,7 +6,8 @@
  * access to such a node begins.
  *
  * Locking: both take ff.structure, the verifier for some nodes at a time, and one leaf at a time.
- * Between two turns the structure may change; the verifier continues at the key where it was.
+ * Between two turns the structure may change; the verifier continues at the key where it was. A
+ * node that has taken over a range that was read counts only from that key on.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -50,6 +51,16 @@ static bool check_load(struct ff_walk *walk, struct ff_node *node)
 							     ff->nodes);
 }
 
+/* The live records of a leaf from @key on */
+static u32 live_above(const struct ff *ff, u64 leaf, const struct ff_found *found, u64 key)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < found->tail; i++)
+		n += i != found->twin && ff_key(ff, leaf, i) >= key;
+	return n;
+}
+
 static void check_visit(struct ff_walk *walk, const struct ff_node *node,
 			const struct ff_found *found, bool has_entry)
 {
@@ -60,7 +71,8 @@ static void check_visit(struct ff_walk *walk, const struct ff_node *node,
 	check_that(walk, walk->ff->torn || found->live == found->count, node->number,
 		   "it has void slots");
 	if (!node->level)
-		check->report->records += found->live;
+		check->report->records += walk->counted ?
+			live_above(walk->ff, node->number, found, walk->counted) : found->live;
 }
 
 /* No block is lost: each is a node or in the pool */
@@ -112,7 +124,7 @@ int crab_ff_check(struct crab_engine *engine, struct crab_check_report *report)
 	mutex_lock(&ff->structure);
 	crab_counts_sum(engine, &before);
 	err = crab_ff_walk(&check.walk);
-	report->leaves = check.walk.nodes;
+	report->leaves = check.walk.nodes - check.walk.again;
 	if (!err && !ff->quarantined && !engine->damage.count) {
 		check_pool(&check);
 		check_records(&check, &before);

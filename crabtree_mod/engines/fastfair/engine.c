@@ -43,6 +43,7 @@
 #include "engines/counts.h"
 #include "shared/lock.h"
 #include "lazy.h"
+#include "shift.h"
 
 struct ff_tuning crab_ff_tuning_default;
 

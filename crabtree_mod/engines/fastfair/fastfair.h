@@ -276,14 +276,10 @@ static inline bool ff_begins_line(const struct ff_dslot *slot)
 	return !((unsigned long)slot % CRAB_LINE);
 }
 
-/* The word at the end of the list of a level */
-static inline u64 ff_link_end(const struct ff *ff, const struct ff_node *node)
+/* The word at the end of the list of a level: the check bits of the link that leads to @node */
+static inline u64 ff_link_end(const struct ff_node *node)
 {
-	const struct crab_geometry *geo = &ff->base.geo;
-	u64 offset = crab_leaf_offset(geo, node->number);
-
-	return crab_link_end(geo->store_id, offset,
-			     crab_load(ff->base.media, &ff_media(ff, node->number)->head.birth));
+	return node->link & ~CRAB_LINK_MASK;
 }
 
 /* Tests whether two neighbours with so many records are to be merged */

@@ -111,7 +111,7 @@ int crab_ff_next(const struct ff *ff, const struct ff_node *node, struct ff_node
 	int err;
 
 	if (!(link & CRAB_LINK_MASK))
-		return link == ff_link_end(ff, node) ? -ENOENT : -EAGAIN;
+		return link == ff_link_end(node) ? -ENOENT : -EAGAIN;
 	err = crab_ff_enter(ff, link, node->level, CRAB_KEY_EMPTY - 1, right);
 	return err ?: right->low > node->low ? 0 : -EAGAIN;
 }

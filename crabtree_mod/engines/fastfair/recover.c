@@ -40,6 +40,7 @@
 
 #include "engines/defaults.h"
 #include "lazy.h"
+#include "shift.h"
 
 #define REPAIR_BREATHE	1023	/* nodes between two cond_resched(), as a mask */
 
@@ -54,14 +55,7 @@ int crab_ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	crab_store(flow, &root->zero, 0);
 	crab_store(flow, &root->slot[0].key, CRAB_KEY_EMPTY);
 	crab_clean(flow, root, sizeof(*root) + sizeof(__le64));
-
-	head = (struct crab_head) {
-		.self = CRAB_HEAD_OFFSET, .next = crab_link_to(geo, 0, 1),
-	};
-	crab_head_store(flow, geo->store_id, &head);
-	crab_clean(flow, crab_list_head(flow->media), sizeof(struct crab_dhead));
-	/* P2: the body is whole before a superblock names it */
-	crab_fence(flow, CRAB_P2_BODY);
+	crab_list_format(flow, geo);
 	return 0;
 }
 

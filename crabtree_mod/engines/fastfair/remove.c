@@ -19,6 +19,8 @@
  *                       records are void; repair ends the left leaf, and adds the entry
  *   after P8            the right leaf is free
  *
+ * The appended records are compared with those of the right leaf before P8, as in a split.
+ *
  * An empty leaf is removed in the same way without the appended records. The first node below an
  * inner node cannot lose its entry, because the word `first` does not change. Such a leaf takes its
  * right neighbour in instead. If it is empty and the only one below, its inner node goes with it:
@@ -40,7 +42,7 @@
 #include <linux/slab.h>
 
 #include "shared/lock.h"
-#include "tree.h"
+#include "shift.h"
 
 /* The entry of a node in the level above */
 struct entry {
@@ -81,7 +83,7 @@ static u64 bypass_word(struct ff *ff, const struct ff_node *left, const struct f
 	err = crab_ff_next(ff, node, &next);
 	if (err && err != -ENOENT)
 		return 0;
-	return err ? ff_link_end(ff, left) : next.link;
+	return err ? ff_link_end(left) : next.link;
 }
 
 /* No list has the node any more */
@@ -127,10 +129,24 @@ static bool merge_begin(struct ff *ff, const struct ff_node *left, const struct 
 	       !crab_ff_verify(ff, right, err ? CRAB_KEY_EMPTY : next.low);
 }
 
+/* Compares the copies, which are void, with the originals; if one differs, all copies go */
+static bool merge_holds(struct ff_op *op, const struct ff_node *left, const struct ff_node *right,
+			u32 count)
+{
+	if (likely(crab_ff_is_copied(op->ff, left, count, right, 0, right->side->count)))
+		return true;
+	crab_ff_end(op, left, count);
+	op->ff->gaps = true;	/* the entry of the right leaf is gone */
+	crab_ff_damaged(op->ff, right->number, "its slots have changed");
+	return false;
+}
+
 static bool merge_locked(struct ff_op *op, const struct ff_node *left, const struct ff_node *right,
 			 struct crab_later *later)
 {
+	u32 count = left->side->count;
 	struct entry entry;
+	bool done;
 	u64 word;
 
 	if (!merge_begin(op->ff, left, right, &entry, &word))
@@ -140,10 +156,12 @@ static bool merge_locked(struct ff_op *op, const struct ff_node *left, const str
 	entry_drop(op, &entry);
 	if (right->side->count)
 		crab_ff_append(op, left, right);
-	bypass(op, left, right, word, later);
+	done = merge_holds(op, left, right, count);
+	if (done)
+		bypass(op, left, right, word, later);
 	crab_side_end(right->side);
 	crab_side_end(left->side);
-	return true;
+	return done;
 }
 
 /* The lowest key fell between two searches: the node was found as its own left neighbour */

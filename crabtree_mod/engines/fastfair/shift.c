@@ -27,7 +27,8 @@
  * closes the gap.
  *
  * Before a write shifts, crab_ff_verify_shift() reads a key of each line that will move, for memory
- * that reads all ones would end the slots there.
+ * that reads all ones would end the slots there. The shift reads them again, because there is no
+ * room for a copy: it would store ones that a word reads only then.
  *
  * Invariant: crab_side.count is the number of slots before the end.
  *
@@ -35,7 +36,7 @@
  */
 #include <linux/kernel.h>
 
-#include "tree.h"
+#include "shift.h"
 
 /* Stores one slot after all that was stored before, its value first or its key first */
 static __always_inline void slot_store(struct crab_flow *flow, struct ff_dslot *to, u64 key,

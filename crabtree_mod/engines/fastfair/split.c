@@ -31,6 +31,10 @@
  * the side of a fresh inner node, the node below has no entry until the next attach adds it.
  * Searches find it by its left neighbour.
  *
+ * The media may change meanwhile: before a word names the fresh node, its slots are compared with
+ * those that they were copied from. So memory that reads all ones at one of the two times, and as
+ * it should before and after that, loses no record.
+ *
  * Invariant: a node is complete and durable before any word names it.
  *
  * Locking: ff.structure; and a leaf is locked and in a write section.
@@ -41,7 +45,7 @@
 #include <linux/math.h>
 
 #include "shared/lock.h"
-#include "tree.h"
+#include "shift.h"
 
 /* Allocates a block and its side, and leaves @leave; FF_NONE: no block, or no memory */
 static u64 fresh_alloc(struct ff *ff, u32 leave, int *err)
@@ -174,6 +178,16 @@ int crab_ff_verify_shift(struct ff *ff, const struct ff_node *node, u32 pos)
 	return crab_ff_damaged(ff, node->number, "its slots do not end where they did");
 }
 
+bool crab_ff_is_copied(const struct ff *ff, const struct ff_node *node, u32 at,
+		       const struct ff_node *from, u32 first, u32 n)
+{
+	for (; n; n--, at++, first++)
+		if (ff_key(ff, node->number, at) != ff_key(ff, from->number, first) ||
+		    ff_value(ff, node->number, at) != ff_value(ff, from->number, first))
+			return false;
+	return true;
+}
+
 /* Copies the slots of @node from @from on, and the new one if @rides */
 static void split_copy(struct ff_op *op, const struct ff_node *node, u32 from, bool rides, u32 pos,
 		       u64 key, u64 value, const struct ff_node *sibling)
@@ -188,6 +202,20 @@ static void split_copy(struct ff_op *op, const struct ff_node *node, u32 from, b
 	}
 	if (rides && pos == op->ff->slots)
 		fresh_add(op, sibling, key, value);
+}
+
+/* Is all of the fresh node as @node reads again now? Its slot @keep has the lowest key */
+static bool split_holds(const struct ff *ff, const struct ff_node *node, u32 keep, bool rides,
+			u32 pos, const struct ff_node *sibling)
+{
+	u32 from = keep + !!node->level, end = rides ? pos : ff->slots;
+	const struct ff_dnode *d = ff_media(ff, sibling->number);
+
+	return ff_key(ff, node->number, keep) == sibling->low &&
+	       (!node->level || ff_value(ff, node->number, keep) ==
+				crab_load(ff->base.media, &d->first)) &&
+	       crab_ff_is_copied(ff, sibling, 0, node, from, end - from) &&
+	       crab_ff_is_copied(ff, sibling, end - from + rides, node, end, ff->slots - end);
 }
 
 int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key, u64 value,
@@ -212,8 +240,13 @@ int crab_ff_split(struct ff_op *op, const struct ff_find *find, u32 pos, u64 key
 	if (level)
 		first = ff_value(op->ff, node->number, keep);
 	fresh_begin(op, op->fresh, low, level, first, next, sibling);
-	op->fresh = FF_NONE;
 	split_copy(op, node, keep + !!level, rides, pos, key, value, sibling);
+	if (!split_holds(op->ff, node, keep, rides, pos, sibling)) {
+		WRITE_ONCE(sibling->side->flags, FF_DEAD);
+		sibling->side = NULL;	/* the block is the caller's, and free again */
+		return crab_ff_damaged(op->ff, node->number, "its slots have changed");
+	}
+	op->fresh = FF_NONE;
 	fresh_done(op, sibling);
 	crab_ff_link(op, node, sibling->link);
 	crab_ff_end(op, node, keep);

@@ -139,65 +139,6 @@ void crab_ff_op_end(struct ff_op *op);
  */
 bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot);
 
-/* shift.c: the node is locked and in a write section, or it is an inner one under ff.structure */
-
-/**
- * crab_ff_shift_in() - insert a slot by shifting to the right (P6; above the leaves P13)
- * @op: the write
- * @node: the node, which has room
- * @pos: the slot
- * @key: the key
- * @value: the value
- * Context: see above.
- */
-void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
-
-/**
- * crab_ff_shift_out() - remove a slot by shifting to the left (P6; above the leaves P13)
- * @op: the write
- * @node: the node
- * @pos: the slot
- * Context: see above.
- */
-void crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
-
-/**
- * crab_ff_update() - store a value in place (P6)
- * @op: the write
- * @node: the leaf
- * @pos: its slot
- * @value: the value
- * Context: see above.
- */
-void crab_ff_update(struct ff_op *op, const struct ff_node *node, u32 pos, u64 value);
-
-/**
- * crab_ff_end() - let the slots end before a slot (P10)
- * @op: the write
- * @node: the node
- * @pos: the slot
- * Context: see above.
- */
-void crab_ff_end(struct ff_op *op, const struct ff_node *node, u32 pos);
-
-/**
- * crab_ff_append() - append the slots of another node, which stay void for now (P11, P6)
- * @op: the write
- * @node: the node, which has room
- * @from: the other one, not empty
- * Context: see above.
- */
-void crab_ff_append(struct ff_op *op, const struct ff_node *node, const struct ff_node *from);
-
-/**
- * crab_ff_link() - store the link of a node to the next one of its level (P8)
- * @op: the write
- * @node: the node
- * @link: the word
- * Context: see above.
- */
-void crab_ff_link(struct ff_op *op, const struct ff_node *node, u64 link);
-
 /* split.c */
 
 /**
@@ -236,6 +177,23 @@ int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high);
  * Return: 0; or -EUCLEAN with damage noted.
  */
 int crab_ff_verify_shift(struct ff *ff, const struct ff_node *node, u32 pos);
+
+/**
+ * crab_ff_is_copied() - test whether slots of a node are copies of those of another one
+ * @ff: the store
+ * @node: the node with the copies
+ * @at: the first of them
+ * @from: the other node
+ * @first: the first of its slots
+ * @n: how many
+ *
+ * Memory may have read all ones while a slot was copied, and before and after that as it should.
+ *
+ * Context: as crab_ff_verify(), for both nodes.
+ * Return: true if both read the same now.
+ */
+bool crab_ff_is_copied(const struct ff *ff, const struct ff_node *node, u32 at,
+		       const struct ff_node *from, u32 first, u32 n);
 
 /**
  * crab_ff_split() - split a full node and insert a slot (P7, P8, P10, P6 or P13)

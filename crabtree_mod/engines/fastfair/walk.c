@@ -222,7 +222,7 @@ static int node_next(struct ff_walk *walk, const struct ff_node *node, struct ff
 {
 	u64 link = crab_load(walk->ff->base.media, &ff_media(walk->ff, node->number)->head.next);
 
-	if (link == ff_link_end(walk->ff, node))
+	if (link == ff_link_end(node))
 		return 0;
 	if (!node_load(walk, link, node->level, next) || next->low <= node->low ||
 	    !walk->load(walk, next))
@@ -414,6 +414,7 @@ static bool walk_resume(struct ff_walk *walk, struct ff_node *node)
 	err = crab_ff_find_exact(walk->ff, node->low, node->level, &find);
 	walk->gone = err == -ENOENT;
 	if (!err) {
+		walk->counted = find.node.low < node->low ? node->low : 0;
 		*node = find.node;
 		err = resume_above(walk, node);
 	}
@@ -449,6 +450,8 @@ static int walk_level(struct ff_walk *walk, u32 level)
 			return -EINTR;
 		more = walk_node(walk, &node);
 		walk->nodes++;
+		walk->again += !!walk->counted;
+		walk->counted = 0;
 		if (more && walk->turn && !(walk->nodes % walk->turn))
 			more = walk_pause(walk, &node);
 	}

@@ -56,6 +56,8 @@ struct ff_found {
  * @above: the level above, so that a gap in its list is passed
  * @own: the level
  * @nodes: number of nodes so far
+ * @again: those of them that were read before, as others with a part of their range
+ * @counted: keys of the node that are below it were read before; 0: none
  * @more: @place is a node of the level above
  * @at: of the next place in @above
  * @first: link of the first node of the level
@@ -80,6 +82,8 @@ struct ff_walk {
 	struct ff_places above;
 	struct ff_places own;
 	u64 nodes;
+	u64 again;
+	u64 counted;
 	bool more;
 	u64 at;
 	u64 first;

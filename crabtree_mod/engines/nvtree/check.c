@@ -8,7 +8,8 @@
  *
  * Locking: nv_tree.smo_lock for some leaves at a time, and the lock of each leaf while it is
  * read. Between two turns the structure may change; each turn is consistent in
- * itself, and continues at the key where the previous one ended.
+ * itself, and continues at the key where the previous one ended. If the leaf there has taken over
+ * a range that was read, only its records from that key on count.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>
@@ -17,16 +18,19 @@
 #include <linux/sched.h>
 
 #include "engines/defaults.h"
+#include "engines/select.h"
 #include "leaf.h"
 
 /**
  * struct nv_check - a check under way
  * @tree: the tree
  * @report: its result
+ * @key: records below it were counted
  */
 struct nv_check {
 	struct nv_tree *tree;
 	struct crab_check_report *report;
+	u64 key;
 };
 
 /* The link word that a leaf must have if the range after it begins at @high */
@@ -82,7 +86,7 @@ static void check_elements(const struct nv_check *c, const struct nv_place *leaf
 	live = crab_nv_leaf_records(tree->elements, count, tree->scratch);
 	crab_check_that(c, live == nv_live(leaf->side), offset,
 			"leaf %llu: %u records, DRAM counts %u", n, live, nv_live(leaf->side));
-	c->report->records += live;
+	c->report->records += crab_records_above(tree->scratch, live, c->key);
 }
 
 /* One leaf; the structure is held */
@@ -99,7 +103,7 @@ static void check_leaf(const struct nv_check *c, const struct nv_place *leaf)
 	check_header(c, leaf, offset);
 	check_elements(c, leaf, offset);
 	crab_unlock(&leaf->side->lock);
-	c->report->leaves++;
+	c->report->leaves += leaf->low == c->key;
 }
 
 static void check_head(const struct nv_check *c)
@@ -130,20 +134,19 @@ static void check_pause(struct nv_tree *tree)
 	mutex_lock(&tree->smo_lock);
 }
 
-static int check_leaves(const struct nv_check *c)
+static int check_leaves(struct nv_check *c)
 {
 	u32 turn = crab_check_turn(c->tree->room), done = 0;
 	struct nv_place leaf;
-	u64 key = 0;
 
 	check_head(c);
 	for (;;) {
 		if (crab_engine_breathe(&c->tree->base))
 			return -EINTR;
-		crab_nv_find_range(c->tree, key, &leaf);
+		crab_nv_find_range(c->tree, c->key, &leaf);
 		check_leaf(c, &leaf);
-		key = leaf.high;
-		if (key == CRAB_KEY_EMPTY)
+		c->key = leaf.high;
+		if (c->key == CRAB_KEY_EMPTY)
 			return 0;
 		if (++done % turn == 0)
 			check_pause(c->tree);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the engine nbtree where only directed content leads: links that change before an
- * unlink or a split, slots and links that a power cut left frozen, memory that fails under the slots of
- * a leaf and not under its header. With clfb, too, it tests that each verb refuses a quarantined leaf, and
- * a leaf in which the key of a record reads all ones.
+ * unlink or a split, memory that fails under the slots of a leaf and not under its header. With clfb,
+ * too, it tests that each verb refuses a quarantined leaf, and a leaf in which the key of a record
+ * reads all ones.
  */
 #include "badmedia.h"
 #include "engines/clfb/clfb.h"
@@ -292,30 +292,6 @@ static void test_stale(void)
 	end();
 }
 
-/* eadr: traces of a power cut in a leaf that froze */
-static void test_frozen(bool slot, bool link)
-{
-	struct crab_attach_report report;
-	struct crab_store_info info;
-	struct nb_dleaf *d;
-
-	begin("nbtree", "eadr");
-	d = nb_leaf_media(nb(), crab_index_find(&nb()->index, MIDDLE));
-	if (slot)
-		d->slot[0].key ^= cpu_to_le64(EA_LIVE | EA_FROZEN);
-	if (link)
-		d->head.next |= cpu_to_le64(EA_LINK_MARK);
-	attach_again(&report);
-	crab_store_info(store, &info);
-	tap_check(info.stats.records == RECORDS && info.stats.repairs == slot + link,
-		  "%llu records, %llu repairs", info.stats.records, info.stats.repairs);
-	tap_check(d->slot[0].key >> EA_STATE_SHIFT == 1 && !(d->head.next & EA_LINK_MARK), "not repaired");
-	tap_check(!put(MIDDLE) && !verb(1, d->slot[0].key & EA_KEY_BITS), "put");
-	tap_ok(report.verdict == CRAB_VERDICT_GOOD, "eadr: frozen:%s%s", slot ? " a slot" : "",
-	       link ? " a link" : "");
-	end();
-}
-
 /*
  * The check bits of the link at the end of the list are 0 for one birth in 16 million, and so is then the
  * link. The last leaf splits and is unlinked as any other one
@@ -439,24 +415,6 @@ static void test_broken(const char *layout)
 	end();
 }
 
-/* eadr: the list passes over the first leaf of a quarter */
-static void test_quarter(void)
-{
-	const u64 quarter = 1ULL << EA_STATE_SHIFT;
-	struct crab_attach_report report;
-	struct nb_leaf *before, *after;
-
-	begin("nbtree", "eadr");
-	before = crab_index_find(&nb()->index, quarter - 1);
-	after = crab_index_find(&nb()->index, 2 * quarter);
-	nb_leaf_media(nb(), before)->head.next =
-		cpu_to_le64(crab_link_to(&store->engine->geo, after->number, after->birth));
-	attach_again(&report);
-	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "spans a quarter"),
-	       "eadr: no leaf has keys of two quarters: %s", report.reason);
-	end();
-}
-
 /* Memory in front of all leaves and nodes, and after them */
 static void test_outside(const char *const *subject)
 {
@@ -546,14 +504,10 @@ int main(void)
 	test_births("eadr");
 	test_broken("adr");
 	test_broken("eadr");
-	test_quarter();
 	test_unlink(true);
 	test_unlink(false);
 	test_split();
 	test_stale();
-	test_frozen(true, false);
-	test_frozen(false, true);
-	test_frozen(true, true);
 	test_zero("adr");
 	test_zero("eadr");
 	test_line("adr");

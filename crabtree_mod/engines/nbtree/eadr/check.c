@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 
+#include "engines/select.h"
 #include "moves.h"
 #include "slots.h"
 
@@ -105,10 +106,14 @@ static const char *header_fault(struct ea_tree *tree, const struct nb_leaf *leaf
 	return NULL;
 }
 
-/* Checks the leaf of a key; the key after its range */
+/*
+ * Checks the leaf of a key; the key after its range. Records below the key were counted: the leaf
+ * that began with it may be unlinked, and then the one before it is read again
+ */
 static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u64 key)
 {
 	struct nb_leaf *leaf = crab_ea_leaf_of(tree, key);
+	struct crab_record *keys = tree->nb.scratch;
 	const char *fault;
 	u32 count = 0;
 	u64 high;
@@ -118,20 +123,20 @@ static u64 check_leaf(struct ea_tree *tree, struct crab_check_report *report, u6
 				 "neither index nor list lead to the leaf of a key");
 		return CRAB_KEY_EMPTY;
 	}
-	high = leaf->high;
 	if (READ_ONCE(leaf->quarantined)) {
 		crab_engine_check_bad(&tree->nb.base, report, leaf->number);
-		return max(high, key + 1);
+		return max(crab_ea_failed_high(tree, leaf, key), key + 1);
 	}
+	high = leaf->high;
 	/* The index does not lead to it yet: its range may have grown */
 	if (leaf->before)
 		high = crab_ea_high(tree, leaf);
 	high = max(high, key + 1);
-	fault = header_fault(tree, leaf, high) ?: crab_ea_fault(tree, leaf, NULL, &count);
+	fault = header_fault(tree, leaf, high) ?: crab_ea_fault(tree, leaf, keys, &count);
 	if (fault)
 		note(tree, report, leaf, fault);
-	report->records += count;
-	report->leaves++;
+	report->records += crab_records_above(keys, count, key);
+	report->leaves += leaf->low == key;
 	return high;
 }
 

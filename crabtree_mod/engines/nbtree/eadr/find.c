@@ -29,11 +29,15 @@ static int read_once(const struct ea_tree *tree, struct nb_read *read,
 	if (!leaf)
 		goto out;
 	read->low = leaf->low;
+	if (READ_ONCE(leaf->quarantined)) {
+		read->high = crab_ea_failed_high(tree, leaf, read->key);
+		goto out;
+	}
 	/* Before the slots: the range may grow. Pairs with the delete that emptied the next leaf */
 	read->high = smp_load_acquire(&leaf->high);
 	if (read->high <= read->key)
 		read->high = crab_ea_high(tree, leaf);
-	if (read->high > read->key && !READ_ONCE(leaf->quarantined))
+	if (read->high > read->key)
 		got = body(tree, leaf, read);
 out:
 	crab_rcu_leave();

@@ -141,7 +141,8 @@ static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 
 	while (steps-- && (leaf || begins--)) {
 		leaf = leaf ?: leaf_below(tree, key);
-		if (!leaf || key < READ_ONCE(leaf->high))
+		/* The link in memory that has failed is not read */
+		if (!leaf || key < READ_ONCE(leaf->high) || READ_ONCE(leaf->quarantined))
 			return leaf;
 		link = leaf_link(tree, leaf);
 		next = link ? READ_ONCE(tree->nb.by_number[link - 1]) : NULL;
@@ -182,6 +183,17 @@ u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 	head = (const struct crab_dhead *)(media->base +
 					   crab_leaf_offset(&tree->nb.base.geo, link - 1));
 	return crab_load(media, &head->low);
+}
+
+u64 crab_ea_failed_high(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key)
+{
+	u64 high = READ_ONCE(leaf->high);
+
+	if (key >= high) {
+		leaf = crab_index_find(&tree->nb.index, key);
+		high = READ_ONCE(leaf->high);
+	}
+	return high;
 }
 
 /* A slot never returns to an earlier state. True also if an insert uses the slot meanwhile */

@@ -47,6 +47,18 @@ struct ea_plan {
 int crab_ea_plan(struct ea_tree *tree, const struct nb_leaf *leaf, u64 key, struct ea_plan *plan);
 
 /**
+ * crab_ea_link_passes() - whether a link leads to another leaf than before, or ends the list
+ * @tree: the tree
+ * @before: the leaf that has the link; NULL: it is that of the head
+ * @at: the link
+ * @old: the word that it was
+ * Context: RCU.
+ * Return: false if the media has changed under the store, or @before moves.
+ */
+bool crab_ea_link_passes(const struct ea_tree *tree, const struct nb_leaf *before,
+			 const __le64 *at, u64 old);
+
+/**
  * crab_ea_smo_begin() - begin to move a full leaf to fresh ones (P5)
  * @write: the write
  * @key: a key of the leaf, which needs room

@@ -17,17 +17,33 @@
 #include "moves.h"
 #include "slots.h"
 
+/* The leaf to which a link leads, or NULL */
+static const struct nb_leaf *leaf_by_link(const struct ea_tree *tree, u64 word)
+{
+	u64 number = (word & CRAB_LINK_MASK) - 1;
+	const struct nb_leaf *next;
+
+	next = number < tree->nb.base.geo.leaves ? READ_ONCE(tree->nb.by_number[number]) : NULL;
+	return next && word == crab_ea_smo_link(tree, next) ? next : NULL;
+}
+
+static bool link_ends(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 word)
+{
+	const struct crab_geometry *geo = &tree->nb.base.geo;
+
+	return word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number),
+				     leaf->birth);
+}
+
 /* The end of the range of a leaf with the link @word; 0: that leads to no leaf */
 static u64 high_by_link(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 word)
 {
-	const struct crab_geometry *geo = &tree->nb.base.geo;
-	u64 number = (word & CRAB_LINK_MASK) - 1;
-	struct nb_leaf *next;
+	const struct nb_leaf *next;
 
-	if (word == crab_link_end(geo->store_id, crab_leaf_offset(geo, leaf->number), leaf->birth))
+	if (link_ends(tree, leaf, word))
 		return CRAB_KEY_EMPTY;
-	next = number < geo->leaves ? READ_ONCE(tree->nb.by_number[number]) : NULL;
-	return next && word == crab_ea_smo_link(tree, next) ? next->low : 0;
+	next = leaf_by_link(tree, word);
+	return next ? next->low : 0;
 }
 
 /* As crab_ea_high(), but 0 if the link leads to no leaf: it is damaged, or @leaf moves */
@@ -44,6 +60,23 @@ static u64 leaf_high(const struct ea_tree *tree, const struct nb_leaf *leaf)
 		smp_rmb();
 	} while (!high && crab_load_acquire(tree->nb.base.media, at) != word && --tries);
 	return high;
+}
+
+bool crab_ea_link_passes(const struct ea_tree *tree, const struct nb_leaf *before,
+			 const __le64 *at, u64 old)
+{
+	u32 tries = EA_LINK_TRIES;
+	u64 word;
+	bool leads;
+
+	do {	/* Again if the leaf after it was replaced in between */
+		word = crab_load_acquire(tree->nb.base.media, at) & ~EA_LINK_MARK;
+		leads = leaf_by_link(tree, word) || (before && link_ends(tree, before, word));
+		/* Pairs with the swap in smo_bypass(), which comes before leaf_retire() */
+		smp_rmb();
+	} while (!leads && (crab_load_acquire(tree->nb.base.media, at) & ~EA_LINK_MARK) != word &&
+		 --tries);
+	return leads && word != old;
 }
 
 /* Does a leaf whose range ends at @high end a quarter? */

@@ -14,8 +14,9 @@
  * @tree: the tree
  * @key: any
  * Context: RCU.
- * Return: a leaf that was in the list, with the key in its range, after the call began; or NULL:
- * the media has changed under the store.
+ * Return: a leaf that was in the list, with the key in its range, after the call began; or a
+ * quarantined one, at which a search along the list ends; or NULL: the media has changed under the
+ * store.
  */
 struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
 
@@ -27,6 +28,16 @@ struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
  * Return: one past the highest key.
  */
 u64 crab_ea_high(const struct ea_tree *tree, const struct nb_leaf *leaf);
+
+/**
+ * crab_ea_failed_high() - the end of the range of a quarantined leaf, by the index
+ * @tree: the tree
+ * @leaf: the leaf, whose memory is not read
+ * @key: a key that leads to the leaf
+ * Context: RCU.
+ * Return: one past the highest key; @key or less, if the index is changing.
+ */
+u64 crab_ea_failed_high(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key);
 
 /**
  * crab_ea_is_empty() - whether a leaf has no record

@@ -49,8 +49,10 @@
  * old leaf keeps its range. No leaf begins to move after memory has failed.
  *
  * Media that changes under an attached store is compared with memory, as far as that knows it,
- * before a leaf moves. A record that is frozen in a leaf without nb_leaf.smo is damage, too; so is
- * a leaf that does not freeze, because its words change more often than tasks can change them.
+ * before a leaf moves. So is the link to the leaf if the swap of that link fails: the leaf stays,
+ * unless another task has bypassed it. A record that is frozen in a leaf without nb_leaf.smo is
+ * damage, too; so is a leaf that does not freeze, because its words change more often than tasks
+ * can change them.
  *
  * Locking: none; RCU keeps the leaves.
  */
@@ -486,7 +488,7 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 	__le64 *at = &crab_list_head(tree->nb.base.media)->next;
 	u64 old = crab_ea_smo_link(tree, leaf);
 	struct nb_leaf *before = NULL;
-	bool done;
+	bool done, passes;
 
 	if (leaf->low) {
 		before = crab_ea_leaf_of(tree, leaf->low - 1);
@@ -497,9 +499,14 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
 	if (!done)	/* a swap that fails orders nothing */
 		smp_rmb();	/* Pairs with cmpxchg() in smo_publish() */
+	passes = done || crab_ea_link_passes(tree, before, at, old);
 	/* Otherwise the link was another one: the leaf before, while in the list, bypasses @leaf */
 	if (!done && before && ea_smo(before))
 		return before;
+	if (!passes) {
+		crab_ea_damaged(tree, leaf, "the link to it has changed");
+		return ERR_PTR(-EUCLEAN);
+	}
 	/* P8: the list has the fresh leaves, and not the old one, before they change */
 	crab_fence(write->flow, CRAB_P8_LINKED);
 	smo_gone(tree, leaf);
