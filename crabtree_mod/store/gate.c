@@ -154,9 +154,12 @@ static void gate_note(struct crab_gate *gate, struct crab_batch_op *ops, u32 n)
 {
 	u32 i;
 
+	/* A store of values refuses the verbs on records */
+	if (gate->store->blobs)
+		return;
 	for (i = 0; i < n; i++)
 		if (op_writes(&ops[i]))
-			ops[i].status = crab_snap_note(gate, ops[i].key, false);
+			ops[i].status = crab_snap_note(gate, &ops[i], false);
 }
 
 void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,

@@ -322,10 +322,24 @@ static void snap_note_put(struct crab_gate *gate, struct crab_note *note)
 	kfree(note);
 }
 
-int crab_snap_note(struct crab_gate *gate, u64 key, bool listed)
+/* Does the engine refuse a write of a key that has this value, or none? */
+static bool snap_is_refused(const struct crab_batch_op *op, bool absent, u64 value)
+{
+	const struct crab_old old = { .value = value, .expected = op->old.expected };
+	u64 stored = op->value;
+
+	if (op->verb == CRAB_VERB_DELETE)
+		return absent;
+	if (absent)
+		return op->mode & CRAB_INSERT_NEEDS;
+	return crab_insert_decide(op->mode, &old, &stored);
+}
+
+int crab_snap_note(struct crab_gate *gate, const struct crab_batch_op *op, bool listed)
 {
 	struct crab_store *store = gate->store;
 	struct crab_note *note;
+	u64 key = op->key;
 	bool wanted;
 	u64 value = 0;
 	int err;
@@ -339,6 +353,8 @@ int crab_snap_note(struct crab_gate *gate, u64 key, bool listed)
 	err = crab_store_listed(listed, err);
 	if (err && err != -ENOENT)
 		return err;
+	if (snap_is_refused(op, err, value))
+		return 0;
 	note = snap_note_get(gate);
 	if (!note)
 		return 0;

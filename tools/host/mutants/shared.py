@@ -65,7 +65,7 @@ DESIGNS = [
 	/* P15: the blob is whole before a word names it */
 	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	err = crab_blob_note(store, put) ?:
+	err = crab_blob_note(store, CRAB_VERB_INSERT, put) ?:
 	      blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);""",
              """crab_flow_unpin();
@@ -218,7 +218,7 @@ RACES = [
         Edit(BLOB, "kept = own && crab_snap_keep(store->gate, write->key, old->value);",
              "kept = false")),
     Design("test_blob_snap: an erase notes no old blob",
-        Edit(BLOB, "crab_blob_note(store, erase)", "0")),
+        Edit(BLOB, "crab_blob_note(store, CRAB_VERB_DELETE, erase)", "0")),
     Design("test_blob_snap: a note is no owner",
         Edit(SNAP, "note->owns = true;", "")),
     Design("test_blob_snap: the extents of notes are never free",
@@ -270,7 +270,7 @@ RACES = [
 		crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES)"""),
         Edit(BLOB_COMMIT, "err = commit_permitted(store, commit);", "")),
     Design("test_bank: a commit of values notes no old blob",
-        Edit(BLOB_COMMIT, "crab_blob_note(store, &op->write)", "0")),
+        Edit(BLOB_COMMIT, "crab_blob_note(store, op->verb, &op->write)", "0")),
     Design("test_bank: a commit of names does not exclude the readers and writers of names",
         Edit(NAMED_COMMIT, "down_write(&store->blobs->names_lock);", ""),
         Edit(NAMED_COMMIT, "up_write(&store->blobs->names_lock);", "")),
