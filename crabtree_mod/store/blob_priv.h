@@ -233,7 +233,7 @@ bool crab_blobs_maintain(struct crab_store *store);
  * one before all; then a sparse slab is emptied.
  *
  * Context: may sleep; no stripe is held.
- * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -EINTR if
+ * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -ENOMEM; -EINTR if
  * crab_attach_options.interrupted returned true.
  */
 int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
- * new word, and for a put that finds no room while a snapshot is open; and slabs of large leaves.
+ * new word, and for a put that finds no room while a snapshot is open, or no memory; and slabs of large
+ * leaves.
  */
 #include "store/blob_priv.h"
 #include "store/snap.h"
@@ -102,9 +103,10 @@ static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u6
 
 static void test_refused(void)
 {
+	struct crab_blob_write erase = { .key = 0 };
 	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
-	u64 key, lines, n, got = 0;
+	u64 key, lines, n, lent, got = 0;
 
 	n = begin(false);
 	raw = store->blobs->raw;
@@ -119,7 +121,15 @@ static void test_refused(void)
 		  store->blobs->extents.lines, lines);
 	for (key = 1; key < n; key++)
 		got += !get(key) && crab_extents_holds(&store->blobs->extents, place_of(key));
-	tap_ok(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values that cannot move stay", got);
+	tap_check(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values of %llu lines", got, lines);
+	/* Each of these slabs is chosen again once an extent of it is free */
+	lent = store->blobs->extents.lent;
+	erase.key = last;
+	tap_check(!crab_blobs_maintain(store) && !crab_blob_erase(store, &erase), "erase");
+	while (crab_blobs_maintain(store))
+		;
+	tap_ok(store->blobs->extents.lent < lent, "%llu values that cannot move stay, then %llu slabs go",
+	       got, lent - store->blobs->extents.lent);
 	store_end(store);
 }
 
@@ -135,6 +145,22 @@ static void test_no_room(void)
 	tap_ok(!err && crab_snap_state(snap) == -ESTALE, "a put without room ends a snapshot: %d, %d",
 	       err, crab_snap_state(snap));
 	crab_snap_close(snap);
+	store_end(store);
+}
+
+/* A slab can be emptied, but there is no memory for the copy of a value */
+static void test_no_memory(void)
+{
+	long n;
+	int err;
+
+	begin(true);
+	for (n = 0, err = -ENOMEM; err == -ENOMEM; n++) {
+		crab_host_fail_alloc = n;
+		err = put(1ULL << 40, LARGE);
+		crab_host_fail_alloc = -1;
+	}
+	tap_ok(!err && n > 2, "a put without room, and without memory: %d after %ld tries", err, n);
 	store_end(store);
 }
 
@@ -159,6 +185,7 @@ int main(void)
 	test_damaged();
 	test_refused();
 	test_no_room();
+	test_no_memory();
 	test_large_leaves();
 	return tap_done();
 }
