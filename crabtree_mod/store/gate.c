@@ -100,10 +100,10 @@ void crab_gate_end(struct crab_store *store)
 	if (!gate)
 		return;
 	crab_watch_end_all(gate);
-	crab_snap_end_all(gate, -ENODEV);
 	mutex_lock(&gate->lock);
 	gate->store = NULL;
 	mutex_unlock(&gate->lock);
+	crab_snap_end_all(gate, -ENODEV);
 	gate_put(gate);
 }
 

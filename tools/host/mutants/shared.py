@@ -222,7 +222,7 @@ RACES = [
     Design("test_blob_snap: a note is no owner",
         Edit(SNAP, "note->owns = true;", "")),
     Design("test_blob_snap: the extents of notes are never free",
-        Edit(SNAP, "crab_extents_free(&gate->store->blobs->extents, note->value & CRAB_PLACE_MASK);", "")),
+        Edit(SNAP, "blobs && !crab_blob_load_head(blobs, note->value, &was)", "false")),
     Design("test_blob_snap: a note owns the extent of a later blob",
         Edit(SNAP, "note && !note->absent && note->value == word", "!!note")),
     Design("test_blob_snap: a put without memory ends no snapshot",

@@ -287,6 +287,52 @@ static void test_conditions(void)
 	media_destroy(&media);
 }
 
+static void word_swap(u32 i, u64 to, u64 *from)
+{
+	struct crab_flow flow = { .media = &media };
+	struct crab_old old;
+
+	tap_check(!raw->insert(store->engine, &flow, i, to, CRAB_INSERT_EITHER, &old), "insert");
+	*from = old.value;
+}
+
+/*
+ * The media changes: a word that was replaced under a snapshot is the word of its key again, and is
+ * replaced again under the next one. Its extent is freed once: then it is that of another key
+ */
+static void test_again(void)
+{
+	u64 first, second;
+	u32 i;
+
+	begin(false);
+	put(0);
+	tap_check(!raw->lookup(store->engine, 0, &first), "lookup");
+	snap_open(&open[0]);
+	put(0);
+	word_swap(0, first, &second);
+	snap_open(&open[1]);
+	put(0);
+	snap_close(&open[0]);
+	for (i = 1; i < KEYS; i++)
+		put(i);
+	snap_close(&open[1]);
+	snap_open(&open[0]);
+	for (i = 1; i < KEYS; i++)
+		tap_check(!raw->lookup(store->engine, i, &first) &&
+			  crab_extents_holds(&store->blobs->extents, first & CRAB_PLACE_MASK),
+			  "the extent of key %u is free", i);
+	compare();
+	snap_close(&open[0]);
+	tap_check(!store->gate->notes && !store->gate->owned, "%llu notes, %llu of them own an extent",
+		  store->gate->notes, store->gate->owned);
+	/* No word names the second value: it remains until the next attach */
+	crab_extents_free(&store->blobs->extents, second & CRAB_PLACE_MASK);
+	finish();
+	tap_ok(true, "a word that comes back frees no extent of another key");
+	end();
+}
+
 /* An erase of a value that is not there */
 static void test_missing(void)
 {
@@ -383,6 +429,7 @@ int main(int argc, char **argv)
 	test_refused();
 	test_conditions();
 	test_missing();
+	test_again();
 	test_kinds();
 	test_random(false, rounds);
 	test_random(true, rounds);
