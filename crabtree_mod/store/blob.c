@@ -105,11 +105,14 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 	return err || !write->checked ? err : version_is(blobs, word, write);
 }
 
-int crab_blob_note(struct crab_store *store, const struct crab_blob_write *write)
+int crab_blob_note(struct crab_store *store, enum crab_verb verb,
+		   const struct crab_blob_write *write)
 {
 	if (likely(!crab_store_is_gated(store)))
 		return 0;
-	return crab_snap_note(store->gate, write->key, write->listed);
+	return crab_snap_note(store->gate, &(struct crab_batch_op){
+		.verb = verb, .key = write->key, .mode = CRAB_INSERT_EITHER,
+	}, write->listed);
 }
 
 /* For watches: the values of a change are versions; @was: that of the old blob, or 0 */
@@ -160,7 +163,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	/* P15: the blob is whole before a word names it */
 	crab_fence(flow, CRAB_P15_BLOB);
 	crab_flow_unpin();
-	err = crab_blob_note(store, put) ?:
+	err = crab_blob_note(store, CRAB_VERB_INSERT, put) ?:
 	      blobs->raw->insert(store->engine, flow, put->key,
 				 crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);
 	if (err) {
@@ -201,7 +204,7 @@ static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 	struct crab_old old = { .existed = false };
 	int err = crab_blob_permitted(store, erase);
 
-	err = err ?: crab_blob_note(store, erase);
+	err = err ?: crab_blob_note(store, CRAB_VERB_DELETE, erase);
 	if (err)
 		return err;
 	err = store->blobs->raw->remove(store->engine, flow, erase->key, &old);

@@ -119,18 +119,22 @@ static void blobs_guard(struct crab_blobs *blobs, struct crab_engine *engine)
 static int attach_mark(struct crab_store *store, const struct crab_record *r)
 {
 	struct crab_extents *extents = &store->blobs->extents;
+	struct crab_blob_read get = { .key = r->key };
 	u64 place = r->value & CRAB_PLACE_MASK;
 	int err = crab_extents_mark(extents, place);
 
-	if (!err && store->blobs->named)
-		return crab_names_read(store, r);
-	if (err != -EUCLEAN)
+	if (err && err != -EUCLEAN)
 		return err;
-	store->blobs->unnamed = true;
-	crab_damage_note(&store->engine->damage, crab_extent_offset(extents, place),
-			 "the word of key 0x%llx names no extent of its own",
-			 (unsigned long long)r->key);
-	return 0;
+	if (err) {
+		store->blobs->unnamed = true;
+		crab_damage_note(&store->engine->damage, crab_extent_offset(extents, place),
+				 "the word of key 0x%llx names no extent of its own",
+				 (unsigned long long)r->key);
+		/* If it does, the word of another key has changed */
+		if (crab_blob_load_head(store->blobs, r->value, &get))
+			return 0;
+	}
+	return store->blobs->named ? crab_names_read(store, r) : 0;
 }
 
 /* Marks the extents of all records, and counts these. Quarantined ranges are damage already */

@@ -206,7 +206,7 @@ static int words_fill(struct crab_store *store, struct crab_blob_commit *commit)
 			.value = op->verb != CRAB_VERB_INSERT ? 0 :
 				 crab_blob_word(store->blobs, op->place, op->birth),
 		};
-		err = crab_blob_note(store, &op->write);
+		err = crab_blob_note(store, op->verb, &op->write);
 	}
 	return err;
 }

@@ -40,8 +40,7 @@ struct crab_evac {
  * @birth_lock: protects @birth and @birth_end
  * @birth: of the next blob
  * @birth_end: births from here on are not covered by the word on the media
- * @stripes: by a hash of the key: serialise the writers of a key, and keep them out while a
- *	snapshot opens
+ * @stripes: by a hash of the key: serialise its writers, and keep them out while a snapshot opens
  * @many: held by a commit while it takes and holds its stripes
  * @evac_lock: protects @evac, before a stripe
  * @evac: the slab that is emptied now
@@ -50,8 +49,7 @@ struct crab_evac {
  * @names: the names of all blobs
  * @erased: names that were erased, and that a snapshot may have; the key of one that was erased
  *	under several is CRAB_KEY_EMPTY; @names_lock
- * @unnamed: some blob has no readable name, or is in a quarantined range; constant: such a store is
- *	read-only
+ * @unnamed: some blob has no readable name, or is quarantined; constant: the store is read-only
  */
 struct crab_blobs {
 	const struct crab_engine_ops *raw;
@@ -235,7 +233,7 @@ bool crab_blobs_maintain(struct crab_store *store);
  * one before all; then a sparse slab is emptied.
  *
  * Context: may sleep; no stripe is held.
- * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -EINTR if
+ * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -ENOMEM; -EINTR if
  * crab_attach_options.interrupted returned true.
  */
 int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited);
@@ -263,10 +261,12 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 /**
  * crab_blob_note() - before the engine replaces the word of a key: for snapshots
  * @store: a store of blobs
+ * @verb: CRAB_VERB_INSERT or CRAB_VERB_DELETE
  * @write: the write
  * Context, Return: as crab_snap_note(); the stripe is locked.
  */
-int crab_blob_note(struct crab_store *store, const struct crab_blob_write *write);
+int crab_blob_note(struct crab_store *store, enum crab_verb verb,
+		   const struct crab_blob_write *write);
 
 /**
  * crab_blob_done() - the engine has returned: no power cut can bring the old word back

@@ -54,7 +54,8 @@ static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from
 
 /*
  * Moves the blob of an extent, if a word names it. A writer may have allocated the extent, and not
- * have named it yet: then its key has another word, and its content may be anything.
+ * have named it yet: then its key has another word, and its content may be anything. A snapshot
+ * ends the evacuation: once it is closed, another slab may be the one to be emptied.
  */
 static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u64 place,
 			    void *buffer)
@@ -71,15 +72,32 @@ static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u6
 	if (get.key == CRAB_KEY_EMPTY)
 		return;
 	mutex_lock(stripe);
-	if (!crab_snap_any(store) && !blobs->raw->lookup(store->engine, get.key, &word) &&
-	    (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
+	if (crab_snap_any(store))
+		blobs->evac.running = false;
+	else if (!blobs->raw->lookup(store->engine, get.key, &word) &&
+		 (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
 		blob_move(store, flow, place, &get);
 	mutex_unlock(stripe);
 }
 
-/* Goes on with the evacuation of a slab, or begins one. Returns whether more work is due */
-static bool evacuate_part(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most,
-			  void *buffer)
+/* Goes on with the evacuation of a slab, or begins one; false: there is none to be emptied */
+static bool evacuate_begin(struct crab_store *store, bool urgent)
+{
+	struct crab_blobs *blobs = store->blobs;
+	struct crab_evac *evac = &blobs->evac;
+
+	lockdep_assert_held(&blobs->evac_lock);
+
+	/* An open snapshot would be ended for this slab: does it have to be emptied still? */
+	if (evac->running && !crab_snap_any(store))
+		return true;
+	evac->next = 0;
+	evac->running = crab_extents_sparse(&blobs->extents, urgent, &evac->slab);
+	return evac->running;
+}
+
+/* A part of the slab, or its rest. As evacuate() */
+static int evacuate_part(struct crab_store *store, struct crab_flow *flow, u32 most, void *buffer)
 {
 	struct crab_blobs *blobs = store->blobs;
 	struct crab_evac *evac = &blobs->evac;
@@ -87,39 +105,48 @@ static bool evacuate_part(struct crab_store *store, struct crab_flow *flow, bool
 
 	lockdep_assert_held(&blobs->evac_lock);
 
-	if (crab_snap_any(store))
-		return false;
-	if (!evac->running) {
-		evac->next = 0;
-		evac->running = crab_extents_sparse(&blobs->extents, urgent, &evac->slab);
-	}
-	if (!evac->running)
-		return false;
-	for (; most; most--) {
+	for (; most && evac->running; most--) {
 		if (!crab_extents_next(&blobs->extents, evac->slab, &evac->next, &place))
 			break;
 		extent_evacuate(store, flow, place, buffer);
 	}
-	if (most && !crab_snap_any(store)) {
+	if (!evac->running)
+		return -EBUSY;
+	if (most) {
 		evac->running = false;
 		if (crab_extents_leave(&blobs->extents, evac->slab))
 			WRITE_ONCE(evac->freed, evac->freed + 1);
 	}
-	return true;
+	return 1;
 }
 
-static bool evacuate(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most)
+static int evacuate_locked(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most)
+{
+	void *buffer;
+	int more;
+
+	if (!evacuate_begin(store, urgent))
+		return 0;
+	buffer = kvmalloc(CRAB_BLOB_BYTES_MAX, EVAC_GFP);
+	if (!buffer)
+		return -ENOMEM;
+	more = evacuate_part(store, flow, most, buffer);
+	kvfree(buffer);
+	return more;
+}
+
+/*
+ * Moves up to so many blobs of a sparse slab. 1: more work may be due; 0: there is none; -EBUSY: a
+ * snapshot is open; -ENOMEM
+ */
+static int evacuate(struct crab_store *store, struct crab_flow *flow, bool urgent, u32 most)
 {
 	struct crab_blobs *blobs = store->blobs;
-	void *buffer = kvmalloc(CRAB_BLOB_BYTES_MAX, EVAC_GFP);
-	bool more;
+	int more;
 
-	if (!buffer)
-		return false;
 	mutex_lock(&blobs->evac_lock);
-	more = evacuate_part(store, flow, urgent, most, buffer);
+	more = evacuate_locked(store, flow, urgent, most);
 	mutex_unlock(&blobs->evac_lock);
-	kvfree(buffer);
 	return more;
 }
 
@@ -131,13 +158,13 @@ bool crab_blobs_want(const struct crab_store *store)
 bool crab_blobs_maintain(struct crab_store *store)
 {
 	struct crab_flow flow = { .media = store->media };
-	bool more;
+	int more;
 
 	if (!crab_blobs_want(store))
 		return false;
 	more = evacuate(store, &flow, false, EVAC_PART);
 	crab_count_prepare(store->engine, &flow);
-	return more;
+	return more > 0;
 }
 
 /* Not again: other writes may hand over leaves all the time, and none of them helps this one */
@@ -152,18 +179,20 @@ static bool wait_once(struct crab_pool *pool, bool *waited)
 int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited)
 {
 	struct crab_blobs *blobs = store->blobs;
-	u64 freed = READ_ONCE(blobs->evac.freed), slab;
+	u64 freed = READ_ONCE(blobs->evac.freed);
+	int more;
 
 	if (crab_engine_is_stopped(store->engine))
 		return -EINTR;
 	if (wait_once(store->engine->pool, waited) ||
 	    (crab_store_is_gated(store) && crab_snap_give(store->gate)))
 		return -EAGAIN;
-	if (crab_snap_any(store) && crab_extents_sparse(&blobs->extents, true, &slab))
-		crab_snap_end_all(store->gate, -ESTALE);
 	while (READ_ONCE(blobs->evac.freed) == freed) {
-		if (!evacuate(store, flow, true, U32_MAX))
-			return -ENOSPC;
+		more = evacuate(store, flow, true, U32_MAX);
+		if (more == -EBUSY)
+			crab_snap_end_all(store->gate, -ESTALE);
+		else if (more <= 0)
+			return more ?: -ENOSPC;
 		if (crab_engine_is_stopped(store->engine))
 			return -EINTR;
 	}

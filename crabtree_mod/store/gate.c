@@ -100,10 +100,10 @@ void crab_gate_end(struct crab_store *store)
 	if (!gate)
 		return;
 	crab_watch_end_all(gate);
-	crab_snap_end_all(gate, -ENODEV);
 	mutex_lock(&gate->lock);
 	gate->store = NULL;
 	mutex_unlock(&gate->lock);
+	crab_snap_end_all(gate, -ENODEV);
 	gate_put(gate);
 }
 
@@ -154,9 +154,12 @@ static void gate_note(struct crab_gate *gate, struct crab_batch_op *ops, u32 n)
 {
 	u32 i;
 
+	/* A store of values refuses the verbs on records */
+	if (gate->store->blobs)
+		return;
 	for (i = 0; i < n; i++)
 		if (op_writes(&ops[i]))
-			ops[i].status = crab_snap_note(gate, ops[i].key, false);
+			ops[i].status = crab_snap_note(gate, &ops[i], false);
 }
 
 void crab_gate_run(struct crab_store *store, struct crab_batch_op *ops, u32 n,

@@ -6,8 +6,8 @@
  *
  * In a store of blobs a note has a word, and the extent that it names must stay. The write that
  * replaces the word of a note makes the note the owner of the extent; the extent is free when the
- * note is. A word that no note has belongs to the engine. No blob moves meanwhile (evacuate.c), so
- * the word of a key is constant in a snapshot.
+ * note is, on the same condition as in blob.c. A word that no note has belongs to the engine. No
+ * blob moves meanwhile (evacuate.c), so the word of a key is constant in a snapshot.
  *
  * Invariants: a write that began after the opening of a snapshot is preceded by a note in its table
  * or a later one, or the snapshot has ended; the first snapshot in the list is open. The table of a
@@ -97,12 +97,21 @@ static void snap_end_locked(struct crab_gate *gate, int error)
 	snap_trim_locked(gate);
 }
 
-/* The note is needed no more. A note that owns an extent is freed before the store is detached */
+/*
+ * The note is needed no more. Its extent is free if it still has the blob of the note: a word that
+ * came back on the media may have made two notes the owners of one extent, which is that of another
+ * key by now. Once the store is detached, there are no extents
+ */
 static void snap_disown(struct crab_gate *gate, struct crab_note *note)
 {
+	struct crab_blob_read was = { .key = note->key };
+	struct crab_blobs *blobs;
+
 	if (!note->owns)
 		return;
-	crab_extents_free(&gate->store->blobs->extents, note->value & CRAB_PLACE_MASK);
+	blobs = gate->store ? gate->store->blobs : NULL;
+	if (blobs && !crab_blob_load_head(blobs, note->value, &was))
+		crab_extents_free(&blobs->extents, note->value & CRAB_PLACE_MASK);
 	note->owns = false;
 	spin_lock(&gate->notes_lock);
 	gate->owned--;
@@ -217,8 +226,8 @@ bool crab_snap_keep(struct crab_gate *gate, u64 key, u64 word)
 	}
 	kept = note && !note->absent && note->value == word;
 	if (kept) {
+		gate->owned += !note->owns;
 		note->owns = true;
-		gate->owned++;
 	}
 	spin_unlock(&gate->notes_lock);
 	return kept;
@@ -322,10 +331,24 @@ static void snap_note_put(struct crab_gate *gate, struct crab_note *note)
 	kfree(note);
 }
 
-int crab_snap_note(struct crab_gate *gate, u64 key, bool listed)
+/* Does the engine refuse a write of a key that has this value, or none? */
+static bool snap_is_refused(const struct crab_batch_op *op, bool absent, u64 value)
+{
+	const struct crab_old old = { .value = value, .expected = op->old.expected };
+	u64 stored = op->value;
+
+	if (op->verb == CRAB_VERB_DELETE)
+		return absent;
+	if (absent)
+		return op->mode & CRAB_INSERT_NEEDS;
+	return crab_insert_decide(op->mode, &old, &stored);
+}
+
+int crab_snap_note(struct crab_gate *gate, const struct crab_batch_op *op, bool listed)
 {
 	struct crab_store *store = gate->store;
 	struct crab_note *note;
+	u64 key = op->key;
 	bool wanted;
 	u64 value = 0;
 	int err;
@@ -339,6 +362,8 @@ int crab_snap_note(struct crab_gate *gate, u64 key, bool listed)
 	err = crab_store_listed(listed, err);
 	if (err && err != -ENOENT)
 		return err;
+	if (snap_is_refused(op, err, value))
+		return 0;
 	note = snap_note_get(gate);
 	if (!note)
 		return 0;

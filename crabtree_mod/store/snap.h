@@ -121,17 +121,18 @@ void crab_snap_close(struct crab_snap *snap);
 
 /**
  * crab_snap_note() - note a key for the snapshots that are open
- * @gate: the gate; the caller holds the stripe of @key and has not written yet
- * @key: the key that will be written
- * @listed: it has a record, unless the media has changed: then -EUCLEAN
+ * @gate: the gate; the caller holds the stripe of the key and has not written yet
+ * @op: the write, its key and its conditions
+ * @listed: the key has a record, unless the media has changed: then -EUCLEAN
  *
- * Ends the oldest snapshots if there is no memory for the note.
+ * A write that the engine will refuse, because of the record, makes no note. Ends the oldest
+ * snapshots if there is no memory for the note.
  *
  * Context: may sleep.
  * Return: 0; or the error of the engine, -EUCLEAN in a quarantined range: the snapshots would see
  * the write. A commit could do it, and wait for the next attach.
  */
-int crab_snap_note(struct crab_gate *gate, u64 key, bool listed);
+int crab_snap_note(struct crab_gate *gate, const struct crab_batch_op *op, bool listed);
 
 /**
  * crab_snap_end_all() - end all snapshots

@@ -237,6 +237,47 @@ static void test_word(void)
 	store_abandon(store);
 }
 
+/* One word is that of another name: attach finds either of them first, and the other name can be read */
+static void test_two_words(void)
+{
+	static const char * const names[] = { "a", "b", "c" };
+	struct crab_flow flow = { .media = &media };
+	u64 key[3], word[3];
+	struct crab_old old;
+	u32 i, j, n;
+
+	begin(true, false);
+	for (i = 0; i < 3; i++) {
+		struct crab_blob_write put = {
+			.name = names[i], .name_bytes = 1, .data = names[i], .bytes = 1,
+		};
+
+		tap_check(!crab_named_put(store, &put), "put");
+		key[i] = put.key;
+		tap_check(!store->blobs->raw->lookup(store->engine, key[i], &word[i]), "lookup");
+	}
+	for (n = 0; n < 9; n++) {
+		i = n / 3;
+		if (i == n % 3)
+			continue;
+		store->blobs->raw->insert(store->engine, &flow, key[i], word[n % 3], CRAB_INSERT_EITHER,
+					  &old);
+		tap_check(attach_finds_damage(false) && store->blobs->unnamed, "no damage");
+		for (j = 0; j < 3; j++) {
+			u8 value = 0;
+			struct crab_blob_read get = { .buffer = &value, .capacity = 1 };
+			int err = crab_named_get(store, names[j], 1, &get);
+
+			tap_check(err == (i == j ? -EUCLEAN : 0) && (err || value == *names[j]),
+				  "name %u has the word of %u: get of %u: %d", i, n % 3, j, err);
+		}
+		store->blobs->raw->insert(store->engine, &flow, key[i], word[i], CRAB_INSERT_EITHER, &old);
+		tap_check(!attach_finds_damage(false), "%s", store->engine->damage.what);
+	}
+	tap_ok(true, "a word that names the extent of another name is the damage of one name");
+	store_abandon(store);
+}
+
 /* Each allocation fails in turn */
 static void test_memory(bool names)
 {
@@ -304,6 +345,7 @@ int main(void)
 	test_scan();
 	test_count();
 	test_word();
+	test_two_words();
 	test_memory(false);
 	test_memory(true);
 	test_list();

@@ -209,6 +209,9 @@ static void test_damage(void)
 	store->blobs->unnamed = true;
 	err = crab_named_commit(store, &commit);
 	tap_check(err == -EUCLEAN && commit.failed == 1, "a name that may be there: %d, %u", err, commit.failed);
+	swap(commit.ops[0], commit.ops[1]);
+	err = crab_named_commit(store, &commit);
+	tap_check(err == -EUCLEAN && !commit.failed, "it is the first one: %d, %u", err, commit.failed);
 	tap_ok(true, "commits of names notice records and names that are lost");
 	end();
 }

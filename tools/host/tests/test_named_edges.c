@@ -133,26 +133,46 @@ static void test_again(void)
 	end();
 }
 
+static struct crab_snap *snap_open(void)
+{
+	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
+}
+
+/* The lists of now, and of a snapshot: "a" is damaged, and "b" is there */
+static void list_lost(struct crab_snap *snap)
+{
+	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_named_entry entry[2];
+	int i, n;
+
+	for (i = 0; i < 2; i++) {
+		n = snap ? crab_snap_named_next(store, snap, &cursor, &entry[i]) :
+			   crab_named_next(store, &cursor, &entry[i]);
+		tap_check(n == 1 && entry[i].err == (i ? 0 : -EUCLEAN) && *entry[i].text == "ab"[i],
+			  "list: %d, %d", n, entry[i].err);
+	}
+	tap_check(!entry[0].bytes && !entry[0].type && !entry[0].version, "a lost name");
+	tap_check(entry[1].bytes == 1 && entry[1].type == 'b' && entry[1].version, "the other name");
+}
+
 /* The record of a name is gone: it is damaged, and not missing, until another value is stored */
 static void test_lost(void)
 {
 	struct crab_flow flow = { .media = &media };
-	struct crab_named_cursor cursor = { .bytes = 0 };
-	struct crab_named_entry entry;
 	struct crab_blob_write write = write_of("a");
+	struct crab_blob_read read = { .capacity = 0 };
+	struct crab_snap *snap;
 	struct crab_old old;
-	int n;
 
 	begin();
 	tap_check(!put("a") && !put("b"), "put");
 	raw->remove(store->engine, &flow, key_of("a"), &old);
 	tap_check(get("a", 8) == -EUCLEAN && !get("b", 8), "get");
-	n = crab_named_next(store, &cursor, &entry);
-	tap_check(n == 1 && entry.err == -EUCLEAN && *entry.text == 'a' && !entry.bytes && !entry.type &&
-		  !entry.version, "list: %d", entry.err);
-	n = crab_named_next(store, &cursor, &entry);
-	tap_check(n == 1 && !entry.err && *entry.text == 'b' && entry.bytes == 1 && entry.type == 'b' &&
-		  entry.version, "list: %d", entry.err);
+	list_lost(NULL);
+	snap = snap_open();
+	list_lost(snap);
+	tap_check(crab_snap_named_get(store, snap, "a", 1, &read) == -EUCLEAN && !read.name, "get");
+	crab_snap_close(snap);
 	tap_check(put_if("a", CRAB_INSERT_CREATE) == -EUCLEAN, "create");
 	tap_check(put_if("a", CRAB_INSERT_REPLACE) == -EUCLEAN, "replace");
 	write.checked = true;
@@ -288,11 +308,6 @@ static void test_unnamed(void)
 	end();
 }
 
-static struct crab_snap *snap_open(void)
-{
-	return crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
-}
-
 /* The second table has a name once, with its key, until no snapshot is open */
 static void test_erased(void)
 {
@@ -307,6 +322,8 @@ static void test_erased(void)
 	snap = snap_open();
 	key = key_of("a");
 	tap_check(!erase("a") && find(erased, "a")->key == key && erased->dram, "erase");
+	crab_names_forget(store);
+	tap_check(find(erased, "a"), "a name is forgotten while a snapshot is open");
 	tap_check(!put("a") && !erase("a") && find(erased, "a")->key == key, "erase again");
 	tap_check(!store->blobs->names.root && !store->blobs->names.dram, "names are left");
 	tap_check(!put("c") && !erase("c") && find(erased, "c"), "a name that came later");
@@ -357,7 +374,7 @@ static int same_get(struct crab_snap *snap, u32 n)
 static void test_several(void)
 {
 	char text[SAME_CRC_BYTES];
-	struct crab_snap *snap;
+	struct crab_snap *snap, *later;
 	u64 word, offset;
 	int type, err;
 
@@ -374,6 +391,9 @@ static void test_several(void)
 		  "one key");
 	type = same_get(snap, 1);
 	tap_check(same_get(snap, 2) == 12 && same_get(snap, 3) == -ENOENT, "other names");
+	later = snap_open();
+	tap_check(same_get(later, 1) == -ENOENT && same_get(later, 2) == 12, "a later snapshot");
+	crab_snap_close(later);
 	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
 	media.base[offset + sizeof(struct crab_dblob)] ^= 1;
 	err = same_get(snap, 1);

@@ -218,17 +218,18 @@ static void compare_all(u32 s)
 	}
 }
 
+/* A delete of a key that has no value makes no note */
 static void write_some(u32 opened)
 {
-	u32 i, at, s;
+	u32 i, at;
+	bool puts;
 
 	for (i = rng_below(&seed, KEYS); i; i--) {
 		at = rng_below(&seed, KEYS);
-		for (s = 0; s < opened; s++) {
-			if (!snaps[s].noted[at] && s == opened - 1)
-				snaps[s].noted[at] = true;
-		}
-		if (rng_below(&seed, 2))
+		puts = rng_below(&seed, 2);
+		if (opened && (puts || now[at]))
+			snaps[opened - 1].noted[at] = true;
+		if (puts)
 			store_put(store, key_of(at), 1000 + rng_below(&seed, 1000));
 		else
 			store_delete(store, key_of(at));

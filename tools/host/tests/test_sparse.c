@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests the evacuation of sparse slabs: with a damaged value, with an engine that refuses the
- * new word, and for a put that finds no room while a snapshot is open; and slabs of large leaves.
+ * new word, and for a put that finds no room while a snapshot is open, or no memory; and slabs of large
+ * leaves.
  */
 #include "store/blob_priv.h"
 #include "store/snap.h"
@@ -45,16 +46,22 @@ static u64 place_of(u64 key)
 	return word_of(key) & CRAB_PLACE_MASK;
 }
 
-/* Every eighth value remains, and two more; the store is full of values before, if @full */
-static u64 begin(bool full)
+static void begin_empty(void)
 {
 	const struct crab_format_options options = {
 		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "", .blobs = true,
 	};
-	u64 key, end;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
 	store = store_make(&media, &options);
+}
+
+/* Every eighth value remains, and two more; the store is full of values before, if @full */
+static u64 begin(bool full)
+{
+	u64 key, end;
+
+	begin_empty();
 	lowest = last = 1;
 	for (key = 1; (full || key <= MANY) && !put(key, BYTES); key++) {
 		if (place_of(key) > place_of(last))
@@ -102,9 +109,10 @@ static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u6
 
 static void test_refused(void)
 {
+	struct crab_blob_write erase = { .key = 0 };
 	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
-	u64 key, lines, n, got = 0;
+	u64 key, lines, n, lent, got = 0;
 
 	n = begin(false);
 	raw = store->blobs->raw;
@@ -119,7 +127,15 @@ static void test_refused(void)
 		  store->blobs->extents.lines, lines);
 	for (key = 1; key < n; key++)
 		got += !get(key) && crab_extents_holds(&store->blobs->extents, place_of(key));
-	tap_ok(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values that cannot move stay", got);
+	tap_check(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values of %llu lines", got, lines);
+	/* Each of these slabs is chosen again once an extent of it is free */
+	lent = store->blobs->extents.lent;
+	erase.key = last;
+	tap_check(!crab_blobs_maintain(store) && !crab_blob_erase(store, &erase), "erase");
+	while (crab_blobs_maintain(store))
+		;
+	tap_ok(store->blobs->extents.lent < lent, "%llu values that cannot move stay, then %llu slabs go",
+	       got, lent - store->blobs->extents.lent);
 	store_end(store);
 }
 
@@ -135,6 +151,68 @@ static void test_no_room(void)
 	tap_ok(!err && crab_snap_state(snap) == -ESTALE, "a put without room ends a snapshot: %d, %d",
 	       err, crab_snap_state(snap));
 	crab_snap_close(snap);
+	store_end(store);
+}
+
+#define SLABS	4U
+#define IN_SLAB	64U	/* values; the first ones are in the highest slab */
+#define VALUES	(SLABS * IN_SLAB)
+
+static u64 slab_of(u64 key)
+{
+	return (place_of(key) >> CRAB_PLACE_CLASS_BITS) / store->blobs->extents.slab_lines;
+}
+
+/* All of the lowest slab; of the next one more than an evacuation moves at once */
+static bool remains(u64 key)
+{
+	u32 slab = key / IN_SLAB;
+
+	return slab == SLABS - 1 || !(key % (slab == SLABS - 2 ? 3 : 8));
+}
+
+/* The free extents are in higher slabs, which are not chosen; the lower slab is full */
+static void test_full_below(void)
+{
+	u64 key, places[VALUES], rounds = 0;
+
+	begin_empty();
+	for (key = 0; key < VALUES; key++) {
+		tap_check(!put(key, BYTES), "put %llu", key);
+		places[key] = place_of(key);
+		tap_check(slab_of(key) == slab_of(0) - key / IN_SLAB, "key %llu: slab %llu", key,
+			  slab_of(key));
+	}
+	for (key = 0; key < VALUES; key++) {
+		struct crab_blob_write erase = { .key = key };
+
+		tap_check(remains(key) || !crab_blob_erase(store, &erase), "erase %llu", key);
+	}
+	for (key = 0; key < SLABS - 2; key++)
+		tap_check(!crab_extents_leave(&store->blobs->extents, slab_of(key * IN_SLAB)), "leave");
+	while (rounds < VALUES && crab_blobs_maintain(store))
+		rounds++;
+	for (key = 0; key < VALUES; key++)
+		if (remains(key))
+			tap_check(!get(key) && place_of(key) == places[key], "key %llu: %d", key, get(key));
+	tap_ok(rounds == 2 && store->blobs->extents.lent == SLABS,
+	       "values for which no lower slab has room stay: %llu rounds", rounds);
+	store_end(store);
+}
+
+/* A slab can be emptied, but there is no memory for the copy of a value */
+static void test_no_memory(void)
+{
+	long n;
+	int err;
+
+	begin(true);
+	for (n = 0, err = -ENOMEM; err == -ENOMEM; n++) {
+		crab_host_fail_alloc = n;
+		err = put(1ULL << 40, LARGE);
+		crab_host_fail_alloc = -1;
+	}
+	tap_ok(!err && n > 2, "a put without room, and without memory: %d after %ld tries", err, n);
 	store_end(store);
 }
 
@@ -159,6 +237,8 @@ int main(void)
 	test_damaged();
 	test_refused();
 	test_no_room();
+	test_no_memory();
+	test_full_below();
 	test_large_leaves();
 	return tap_done();
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * This file tests, as tasks, evacuations while snapshots are opened and closed: no slab that could be
+ * emptied stays, a put that needs the room gets it, and no value changes.
+ *
+ *   test_evacuate
+ */
+#include "store/blob_priv.h"
+#include "store/snap.h"
+#include "tasks.h"
+#include "test.h"
+
+#define LEAF_BYTES	512U
+#define LEAVES		256U
+#define VALUES		256U	/* in several slabs */
+#define REMAIN		16U	/* one of so many values remains */
+#define BYTES		64U
+#define LARGE		2500U	/* bytes of a value that needs a slab of another size */
+#define SNAPS		3U
+#define SEEDS		200U
+
+static struct crab_store *store;
+static u8 value[LARGE];
+static int large;
+
+static int put(u64 key, u32 bytes)
+{
+	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
+
+	return crab_blob_put(store, &write);
+}
+
+static bool remains(u64 key)
+{
+	return !(key % REMAIN);
+}
+
+static void begin(struct crab_media *media)
+{
+	const struct crab_format_options options = {
+		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
+		.blobs = true,
+	};
+	char reason[CRAB_REASON_LEN];
+	u64 key;
+
+	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
+	store = store_attach(media);
+	for (key = 0; key < VALUES; key++)
+		tap_check(!put(key, BYTES), "put %llu", key);
+	for (key = 0; key < VALUES; key++) {
+		struct crab_blob_write erase = { .key = key };
+
+		tap_check(remains(key) || !crab_blob_erase(store, &erase), "erase %llu", key);
+	}
+	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
+}
+
+/* Values that remain, and no others */
+static void end(u64 seed)
+{
+	u8 buffer[BYTES];
+	u64 key;
+
+	for (key = 0; key < VALUES; key++) {
+		struct crab_blob_read get = { .key = key, .buffer = buffer, .capacity = BYTES };
+		int err = crab_blob_get(store, &get);
+
+		tap_check(err == (remains(key) ? 0 : -ENOENT), "seed %llu, get %llu: %d", seed, key, err);
+	}
+	store_check_good(store);
+	store_end(store);
+}
+
+static void maintain_task(void *arg)
+{
+	while (crab_blobs_maintain(store))
+		;
+}
+
+static void put_task(void *arg)
+{
+	large = put(VALUES, LARGE);
+}
+
+/* The snapshot has a value, wherever this is */
+static void snap_task(void *arg)
+{
+	struct crab_snap *snap;
+	u64 word;
+	u32 i;
+
+	for (i = 0; i < SNAPS; i++) {
+		tap_check(crab_store_observe(store) >= 0, "observe");
+		snap = crab_snap_open(store);
+		if (!crab_snap_search(store, snap, 0, &word))
+			tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK) ||
+				  crab_snap_state(snap), "the extent is free");
+		crab_snap_close(snap);
+	}
+}
+
+static void run(u64 seed, void (*task)(void *arg))
+{
+	const struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
+
+	tasks_add(task, NULL);
+	tasks_add(snap_task, NULL);
+	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
+}
+
+static void test_maintain(void)
+{
+	struct crab_media media;
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		begin(&media);
+		run(seed, maintain_task);
+		maintain_task(NULL);
+		tap_check(store->blobs->extents.lent == 1, "seed %llu: %llu slabs remain", seed,
+			  store->blobs->extents.lent);
+		end(seed);
+	}
+	tap_ok(true, "slabs are emptied once the snapshots are closed, with %u seeds", SEEDS);
+}
+
+/* The pool has no leaf for another slab */
+static void take_leaves(struct crab_pool *pool)
+{
+	struct crab_spare spare;
+	u64 first;
+
+	while (!crab_pool_alloc_run(pool, 1, LEAVES, 8, &first))
+		;
+	while (pool->free > 8 && !crab_pool_alloc(pool, &spare, 1, 0))
+		;
+}
+
+static void test_put(void)
+{
+	struct crab_media media;
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		begin(&media);
+		take_leaves(store->engine->pool);
+		/* Writes pass the gate in any case */
+		tap_check(crab_store_observe(store) >= 0, "observe");
+		run(seed, put_task);
+		crab_store_unobserve(store);
+		tap_check(!large, "seed %llu: put: %d", seed, large);
+		end(seed);
+	}
+	tap_ok(true, "a put empties a slab, whichever snapshots are opened, with %u seeds", SEEDS);
+}
+
+int main(void)
+{
+	crab_host_cpus = 1;
+	test_maintain();
+	test_put();
+	return tap_done();
+}
