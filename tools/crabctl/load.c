@@ -421,6 +421,57 @@ static int verify_snapshot(struct load *load)
 	return code;
 }
 
+/* Is it the beginning of "A LINE"? */
+static bool is_torn(const char *line)
+{
+	return !strncmp(line, "A ", strlen(line)) ||
+	       (!strncmp(line, "A ", 2) && !line[2 + strspn(line + 2, "0123456789")]);
+}
+
+/*
+ * After a power cut the file may end in a part of a line, perhaps with zero bytes, which reads as another
+ * number: it is cut off. Another line without a line feed is not an acknowledgement's.
+ */
+static int cut_torn(int fd, const char *path)
+{
+	char end[ACK_LINE_MAX + 1] = "", *line;
+	off_t from = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (!fstat(fd, &st) && st.st_size > ACK_LINE_MAX)
+		from = st.st_size - ACK_LINE_MAX;
+	n = pread(fd, end, ACK_LINE_MAX, from);
+	if (n < 0)
+		return fail_file(path, -errno, "read");
+	line = memrchr(end, '\n', n);
+	line = line ? line + 1 : end;
+	if ((from && line == end) || !is_torn(line)) {
+		message("%s: its last line has no line feed, and is not one of --ack", path);
+		return EXIT_FAILED;
+	}
+	n -= line - end;
+	if (n && ftruncate(fd, from + (line - end)))
+		return fail_file(path, -errno, "truncate");
+	if (n)
+		message("%s: its last line was not whole, and is removed", path);
+	return EXIT_OK;
+}
+
+static int open_ack(struct load *load, const char *path)
+{
+	struct stat st;
+	bool regular;
+
+	if (target_spare(load->target, path))
+		return EXIT_FAILED;
+	regular = !stat(path, &st) && S_ISREG(st.st_mode);
+	load->ack = open(path, (regular ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (load->ack < 0)
+		return fail_file(path, -errno, "open");
+	return regular ? cut_torn(load->ack, path) : EXIT_OK;
+}
+
 /* The store is opened last: it is not touched if the file does not exist */
 static int open_all(struct load *load)
 {
@@ -439,14 +490,9 @@ static int open_all(struct load *load)
 		message("load: --ack is for lines of records");
 		return EXIT_USAGE;
 	}
-	if (args->ack && target_spare(load->target, args->ack))
-		return EXIT_FAILED;
-	if (args->ack) {
-		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-		if (load->ack < 0)
-			return fail_file(args->ack, -errno, "open");
-	}
-	code = target_open(load->target, 0);
+	code = args->ack ? open_ack(load, args->ack) : EXIT_OK;
+	if (!code)
+		code = target_open(load->target, 0);
 	return code ? code : target_store(load->target, "load", load->name);
 }
 
