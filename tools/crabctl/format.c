@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
@@ -252,11 +253,32 @@ static int format(struct target *target, struct args *args, struct crabtree_info
 }
 
 #ifdef CRABCTL_IMAGE
+/* Does only --size make this image? EXIT_FAILED after that advice; otherwise its open finds any error */
+static int advise_size(const struct target *target)
+{
+	struct stat st;
+	int err;
+
+	if (!target->image)
+		return EXIT_OK;
+	err = stat(target->image, &st) ? errno : 0;
+	if (err != ENOENT && (err || !S_ISREG(st.st_mode) || st.st_size >= IMAGE_PAGE))
+		return EXIT_OK;
+	message("%s: format: %s --size=BYTES makes it", target->image,
+		err ? "no such file;" : "too small to be an image; remove it, then");
+	return EXIT_FAILED;
+}
+
 static int fail_create(const struct target *target, int err)
 {
+	struct stat st;
+	bool fits;
+
 	if (err != -EEXIST)
 		return fail_file(target->image, err, "create");
-	message("%s: format: the file is there already; leave out --size", target->image);
+	fits = !stat(target->image, &st) && S_ISREG(st.st_mode) && st.st_size >= IMAGE_PAGE;
+	message("%s: format: the file is there already%s", target->image,
+		fits ? "; leave out --size" : ", and is no image; remove it first");
 	return EXIT_FAILED;
 }
 
@@ -289,6 +311,12 @@ static int format_new(struct target *target, struct args *args, struct crabtree_
 	return code;
 }
 #else
+static int advise_size(const struct target *target)
+{
+	(void)target;
+	return EXIT_OK;
+}
+
 static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	(void)args;
@@ -311,7 +339,9 @@ int verb_format(struct target *target, int argc, char **argv)
 	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = confirm(target, &args);
+	code = args.size ? EXIT_OK : advise_size(target);
+	if (!code)
+		code = confirm(target, &args);
 	if (!code)
 		code = args.size ? format_new(target, &args, &info) : format_old(target, &args, &info);
 	return code ? code : print_result(target, &info);	/* once it is complete under its name */
