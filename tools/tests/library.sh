@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 calls=203
-suite $((calls + 20))
+suite $((calls + 24))
 "$out/tests/library"
 number=$calls
 
@@ -24,6 +24,14 @@ make -n -C "$2/.." install OUT="$out" > steps
 truth "which refreshes the cache of the dynamic linker" grep -q ' ldconfig ' steps
 make -n -C "$2/.." install OUT="$out" DESTDIR=/root > steps
 truth "but not that of another root" sh -c '! grep ldconfig steps'
+# shellcheck disable=SC2016	# for make
+show=$(printf 'show:\n\t@echo IMAGE=$(IMAGE)')
+for machine in x86_64-linux-gnu:1 aarch64-linux-gnu:1 arm-linux-gnueabihf:0 x86_64-linux-gnux32:0; do
+	printf '#!/bin/sh\necho %s\n' "${machine%:*}" > cc
+	chmod +x cc
+	t "images on ${machine%:*}: ${machine#*:}" 0 "^IMAGE=${machine#*:}\$" '' make -s -C "$2/.." CC="$PWD/cc" \
+		--eval "$show" show
+done
 mkdir bin
 printf '#!/bin/sh\nexit 127\n' > bin/python3
 chmod +x bin/python3
