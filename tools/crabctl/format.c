@@ -212,8 +212,11 @@ int format_refused(struct target *target, int err, const char *verb)
 	char reason[128];
 
 	refusal_detail(target, err, reason, sizeof(reason));
-	message("%s: %s: %s%s%s%s", target_path(target), verb, refusal(err), reason[0] ? " (" : "",
-		reason, reason[0] ? ")" : "");
+	if (target->image && reason[0] && (err == -EINVAL || err == -EOPNOTSUPP))
+		message("%s: %s: %s", target_path(target), verb, reason);
+	else
+		message("%s: %s: %s%s%s%s", target_path(target), verb, refusal(err),
+			reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 	return EXIT_FAILED;
 }
 

@@ -30,11 +30,15 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
+		if (!*arg)
+			arg_error(state, "--device: the name is empty");
 		target->device = arg;
 		target->image = NULL;
 		target->named = true;
 		return 0;
 	case OPT_IMAGE:
+		if (!*arg)
+			arg_error(state, "--image: the name is empty");
 		target->image = arg;
 		target->named = true;
 		return 0;

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 96
+suite 97
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -37,8 +37,10 @@ t "format --size too small" 3 '' 'the region is too small' "$crabctl" --image s 
 truth "leaves no file" [ ! -e s ]
 t "format --size not a multiple of a page" 2 '' 'not a multiple of 4096' \
 	"$crabctl" --image s format --size 100001
-t "format: unknown engine" 3 '' "unknown engine 'foo'" \
+t "format: unknown engine" 3 '' "^crabctl: s: format: unknown engine 'foo'\$" \
 	"$crabctl" --image s format --size 1M --engine foo
+t "format: a label with a slash" 3 '' "^crabctl: s: format: label with '/' or a control character\$" \
+	"$crabctl" --image s format --size 1M --label a/b
 t "format: unknown layout" 3 '' "unknown layout 'foo'" \
 	"$crabctl" --image s format --size 1M --layout foo
 
