@@ -48,22 +48,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num > 1)
-			arg_error(state, "%s: one argument too many", arg);
-		args->side[state->arg_num].path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (state->arg_num < 2)
-			arg_error(state, "diff needs two stores or snapshots");
-		return 0;
-	default:
+	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	}
+	args->side[state->arg_num].path = arg;
+	return 0;
 }
 
 static const struct argp argp = {
@@ -73,7 +61,6 @@ static const struct argp argp = {
 	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
 	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file or "
 	       "pipe of a snapshot.",
-	.children = target_child,
 };
 
 static bool is_image(const char *path)

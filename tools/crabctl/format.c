@@ -61,40 +61,6 @@ static void parse_end(struct argp_state *state, const struct args *args)
 		arg_error(state, "--size is for --image: a device has the size that it has");
 }
 
-static error_t parse_rest(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case OPT_BLOBS:
-		args->format.flags |= CRABTREE_FORMAT_BLOBS;
-		return 0;
-	case OPT_NAMES:
-		args->format.flags |= CRABTREE_FORMAT_NAMES;
-		return 0;
-	case OPT_COMMITS:
-		args->format.flags |= CRABTREE_FORMAT_COMMITS;
-		return 0;
-	case OPT_FORCE:
-		args->format.flags |= CRABTREE_FORMAT_FORCE;
-		return 0;
-	case OPT_YES:
-		args->yes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: format takes only options", arg);
-		return 0;
-	case ARGP_KEY_END:
-		parse_end(state, args);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -119,8 +85,26 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_SIZE:
 		args->size = image_size_arg(state, arg);
 		return 0;
+	case OPT_BLOBS:
+		args->format.flags |= CRABTREE_FORMAT_BLOBS;
+		return 0;
+	case OPT_NAMES:
+		args->format.flags |= CRABTREE_FORMAT_NAMES;
+		return 0;
+	case OPT_COMMITS:
+		args->format.flags |= CRABTREE_FORMAT_COMMITS;
+		return 0;
+	case OPT_FORCE:
+		args->format.flags |= CRABTREE_FORMAT_FORCE;
+		return 0;
+	case OPT_YES:
+		args->yes = true;
+		return 0;
+	case ARGP_KEY_END:
+		parse_end(state, args);
+		return 0;
 	default:
-		return parse_rest(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -128,7 +112,6 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.doc = "Make an empty store. The region's content is lost.",
-	.children = target_child,
 };
 
 /* Standard output is for the result */

@@ -97,30 +97,6 @@ static void batch_end(struct argp_state *state, struct args *args)
 		args->batch = args->ack ? BATCH_ACK : BATCH_DEFAULT;
 }
 
-static error_t parse_args(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->path)
-			arg_error(state, "%s: one argument too many", arg);
-		args->path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		arg_error(state, "FILE is missing (- for standard input)");
-		return 0;
-	case ARGP_KEY_END:
-		batch_end(state, args);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -138,8 +114,14 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_BATCH:
 		args->batch = batch_arg(state, arg);
 		return 0;
+	case ARGP_KEY_ARG:
+		args->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		batch_end(state, args);
+		return 0;
 	default:
-		return parse_args(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -150,7 +132,6 @@ static const struct argp argp = {
 	.doc = "Store the records of a file: lines `key value', decimal or 0x hexadecimal; "
 	       "blank lines and text after # are skipped. Or store the values of a snapshot of blobs or "
 	       "of names in a store of that kind.",
-	.children = target_child,
 };
 
 /*

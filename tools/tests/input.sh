@@ -36,8 +36,8 @@ usage "get with too much" '2: one argument too many' get 1 2
 usage "info with an argument" 'info takes no argument' info 1
 usage "list with an argument" 'list takes no argument' list 1
 usage "check with an argument" 'check takes no argument' check 1
-usage "scan with an argument" 'scan takes only options' scan 1
-usage "format with an argument" 'format takes only options' format x
+usage "scan with an argument" 'scan takes no argument' scan 1
+usage "format with an argument" 'format takes no argument' format x
 usage "load without a file" 'FILE is missing' load
 usage "load of two files" 'y: one argument too many' load x y
 usage "dump to two files" 'y: one argument too many' dump x y

@@ -130,7 +130,7 @@ for verb in scan "scan -r" dump; do
 	json_after 3 "$verb --json, too" "0 < len(x) < 700" c --image harmed $verb -j
 done
 json_after 3 "an array without elements" "x == []" c diff -j file:harmed file:harmed
-t "diff needs two" 2 '' 'needs two' c diff s
+t "diff needs two" 2 '' 'NEW is missing' c diff s
 
 # Over a device
 export FAKE_IMAGE=$tmp/a

@@ -104,7 +104,7 @@ truth "but the histogram" [ "$(grep -c ' to [0-9]' out)" = 0 ]
 
 t "a leaf that is not in use" 3 '' 'leaf 90 is not in the tree' "$crabctl" --image i.img tree --leaf 90
 t "too many leaves" 2 '' 'number of leaves 1000001: 0 to 1000000' "$crabctl" --image i.img tree --leaves 1000001
-t "an argument" 2 '' 'tree takes only options' "$crabctl" --image i.img tree x
+t "an argument" 2 '' 'tree takes no argument' "$crabctl" --image i.img tree x
 t "a file that cannot be written" 3 '' 'nodir/x.svg: open: No such' \
 	"$crabctl" --image i.img tree --svg nodir/x.svg
 t "a full disk" 3 '' '/dev/full: write: No space' "$crabctl" --image i.img tree --svg /dev/full
