@@ -547,8 +547,7 @@ static void test_levels(void)
 	tap_ok(levels == FF_LEVELS && !lost, "a tree of %u levels does not grow: %u of %llu keys are lost",
 	       levels, lost, keys);
 	crab_tiny_slots = 0;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)

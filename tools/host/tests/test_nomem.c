@@ -7,21 +7,10 @@
  *
  * A write of clfb takes no memory.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
 #include "store/commit.h"
 #include "store/cursor.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		64U
 #define WRITES		4000U
@@ -485,8 +474,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_history(layouts[i], false);
