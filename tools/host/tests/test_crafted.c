@@ -292,8 +292,7 @@ static u64 search_cost(u64 leaves, u64 at_least)
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	for (i = 0; i < keys; i++)
 		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	for (i = keys / 16; i < keys / 16 * 15; i++)
 		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(emptied(nv_tree_of(store->engine)) >= at_least, "%llu empty parent nodes",

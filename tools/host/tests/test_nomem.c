@@ -103,8 +103,7 @@ static void expect_good(const char *when)
 
 static void maintain(void)
 {
-	while (crab_store_maintain(store))
-		;
+	store_maintain(store);
 }
 
 /* Writes, scans and batches: random histories */
@@ -216,8 +215,7 @@ static void test_history(const char *const *layout, bool all)
 	tap_ok(true, "%s %s: %s: %u writes refused, %u done without memory, %u scans, %u in batches",
 	       layout[0], layout[1], all ? "no memory from one allocation on" : "one allocation fails",
 	       refused, without, scans, batches);
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	model_compare(model, store);
 	model_destroy(model);
 	end();
@@ -374,8 +372,7 @@ static bool commit_without(long n, bool all, u64 records, u32 *stuck)
 	tap_check(all || !crab_store_is_readonly(store), "read-only after one failure");
 	expect_commit("committed", records);
 	*stuck += crab_store_is_readonly(store);
-	crab_store_abandon(store);
-	store = store_attach(&media);
+	store = store_cut(store);
 	tap_check(!crab_store_is_readonly(store), "read-only after attach");
 	expect_commit("attached", records);
 	crab_store_detach(store);
