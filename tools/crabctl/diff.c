@@ -160,7 +160,10 @@ static int open_side(struct side *side)
 	side->stream.file = stream_file(side->path, side->path, "diff");
 	if (!side->stream.file)
 		return EXIT_FAILED;
-	stream_open(&side->stream, side->stream.file, side->path);
+	if (stream_open(&side->stream, side->stream.file, side->path) && side->stream.line == 1) {
+		message("%s: diff: not a snapshot; an image is file:%s", side->path, side->path);
+		return EXIT_FAILED;
+	}
 	code = stream_verify(&side->stream);
 	side->kind = side->stream.kind;
 	return code ? code : next(side);

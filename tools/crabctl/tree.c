@@ -97,7 +97,7 @@ enum { OPT_LEAVES = 0x2000, OPT_LEAF, OPT_SVG };
 static const struct argp_option options[] = {
 	{ "leaves", OPT_LEAVES, "N", 0, "list the first N leaves [16]", 0 },
 	{ "leaf", OPT_LEAF, "NUMBER", 0, "show this leaf in detail", 0 },
-	{ "svg", OPT_SVG, "FILE", 0, "draw a picture into FILE instead", 0 },
+	{ "svg", OPT_SVG, "FILE", 0, "draw a picture into FILE instead; -: to standard output", 0 },
 	{ 0 }
 };
 
