@@ -40,7 +40,8 @@
 #   make newcomer	every command of README.md and of the first manual page, in bare Debians 12 and 13
 #   make deb [ARCH=arm64]	Debian packages of the module for DKMS, the tools and the library, into out/deb
 #   make deb-test [ARCH=arm64]	installs, upgrades and removes them in bare Debians 12 and 13; some minutes
-#   make install | clean | distclean
+#   make install | uninstall	crabctl, the library, manual pages, udev rules, into and from /usr/local
+#   make clean | distclean
 #
 # make modules builds for the running kernel, if it has headers. With KERNEL_SRC=BUILD_DIR it builds
 # for any other kernel, in out/build/external, and honours ARCH and CROSS_COMPILE; modules_install
@@ -192,8 +193,8 @@ deb-test: setup-deb setup-newcomer setup-vm $(if $(ARCH),setup-emulation)
 	@scripts/deb $(ARCH)
 	@scripts/deb-test $(if $(ARCH),--arch $(ARCH)) $(OPTIONS)
 
-install: tools
-	$(MAKE) -C tools OUT=$(OUT)/tools install
+install uninstall: tools
+	$(MAKE) -C tools OUT=$(OUT)/tools $@
 
 clean:
 	rm -rf $(OUT)
@@ -201,4 +202,4 @@ clean:
 distclean: clean
 	rm -rf $${CRABTREE_CACHE:-$$HOME/.cache/crabtree}
 
-.PHONY: help demo demo-reboot break check check-long quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-ycsb bench-profile bench-kernel paper style docs html newcomer deb deb-test install clean distclean
+.PHONY: help demo demo-reboot break check check-long quick modules modules_install tools raft-test host crash crash-full verdicts coverage races mutants mutants-page kunit selftests kcsan litmus soak fuzz counts bench bench-values bench-ycsb bench-profile bench-kernel paper style docs html newcomer deb deb-test install uninstall clean distclean

@@ -20,7 +20,6 @@ struct args {
 	const char *text;
 	const char *name;	/* the key as text */
 	int type;		/* -1: not given */
-	unsigned int least, most;	/* arguments of the verb */
 	bool has_version;
 	unsigned int flags;
 	uint64_t key;
@@ -30,17 +29,6 @@ struct args {
 enum { OPT_CREATE = 0x2100, OPT_REPLACE, OPT_FILE, OPT_VERSION, OPT_TYPE };
 
 static unsigned char value[CRABTREE_BLOB_MAX + 1];
-
-static error_t parse_arg(struct args *args, char *arg, struct argp_state *state)
-{
-	if (state->arg_num >= args->most)
-		arg_error(state, "%s: one argument too many", arg);
-	else if (!state->arg_num)
-		args->name = arg;
-	else
-		args->text = arg;
-	return 0;
-}
 
 static int type_arg(struct argp_state *state, const char *arg)
 {
@@ -56,9 +44,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case OPT_CREATE:
 		args->flags |= CRABTREE_PUT_CREATE;
 		return 0;
@@ -76,10 +61,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->type = type_arg(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		return parse_arg(args, arg, state);
-	case ARGP_KEY_END:
-		if (state->arg_num < args->least)
-			arg_error(state, "KEY is missing");
+		*(state->arg_num ? &args->text : &args->name) = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -105,14 +87,12 @@ static const struct argp set_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY|NAME [TEXT]",
 	.doc = "Store a value of up to 64 KiB, in a store of blobs or of names.",
-	.children = target_child,
 };
 
 static const struct argp cat_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY|NAME",
 	.doc = "Write the bytes of a value, in a store of blobs or of names, to standard output.",
-	.children = target_child,
 };
 
 static const struct argp rm_argp = {
@@ -120,7 +100,6 @@ static const struct argp rm_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY|NAME",
 	.doc = "Remove a key and its value from a store of blobs or of names.",
-	.children = target_child,
 };
 
 int value_read(FILE *from, void *room, size_t most, size_t *bytes)
@@ -316,9 +295,7 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 
 int verb_set(struct target *target, int argc, char **argv)
 {
-	struct args args = {
-		.target = target, .verb = "set", .type = -1, .least = 1, .most = 2,
-	};
+	struct args args = { .target = target, .verb = "set", .type = -1 };
 
 	verb_parse(&set_argp, argc, argv, &args);
 	if (!args.text == !args.file) {
@@ -330,9 +307,7 @@ int verb_set(struct target *target, int argc, char **argv)
 
 int verb_cat(struct target *target, int argc, char **argv)
 {
-	struct args args = {
-		.target = target, .verb = "cat", .type = -1, .least = 1, .most = 1,
-	};
+	struct args args = { .target = target, .verb = "cat", .type = -1 };
 
 	verb_parse(&cat_argp, argc, argv, &args);
 	return target_no_json(target, "cat") ?:
@@ -341,9 +316,7 @@ int verb_cat(struct target *target, int argc, char **argv)
 
 int verb_rm(struct target *target, int argc, char **argv)
 {
-	struct args args = {
-		.target = target, .verb = "rm", .type = -1, .least = 1, .most = 1,
-	};
+	struct args args = { .target = target, .verb = "rm", .type = -1 };
 
 	verb_parse(&rm_argp, argc, argv, &args);
 	return target_no_json(target, "rm") ?: with_target(target, 0, &args, rm);
@@ -362,11 +335,11 @@ static int ls_run(struct target *target, struct args *args)
 int verb_ls(struct target *target, int argc, char **argv)
 {
 	const struct argp argp = {
-		.parser = parse_opt, .args_doc = "[PREFIX]", .children = target_child,
+		.parser = parse_opt, .args_doc = "[PREFIX]",
 		.doc = "List the keys of a store of blobs: key, bytes, version; "
 		       "or the names of a store of names: name, type, bytes, version.",
 	};
-	struct args args = { .target = target, .verb = "ls", .most = 1 };
+	struct args args = { .target = target, .verb = "ls" };
 
 	verb_parse(&argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, ls_run);

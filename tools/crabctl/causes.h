@@ -14,7 +14,7 @@
 /* No device */
 CAUSE(wrong_architecture, PROBLEM, "",
       "crabtree runs on x86-64 and arm64 only",
-      "use such a machine; crabctl --image works on any")
+      "use such a machine, also for images")
 CAUSE(module_missing, PROBLEM, "",
       "the module is not installed",
       "install the package crabtree-dkms, or run make modules and insmod")

@@ -60,12 +60,15 @@ int target_end(struct target *target, int code);
 int target_no_json(const struct target *target, const char *verb);
 /* Is an image named for @verb, which is about devices? The same */
 int target_no_image(const struct target *target, const char *verb);
+/*
+ * Parses the command line of a verb. The parser of @argp need not know the target, nor how many words
+ * .args_doc has; the first field of @args is the target.
+ */
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* ... of a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
-/* ... of a verb with a file as its only argument, which is returned; @stands_for: the meaning of "-" */
-const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
-			    int argc, char **argv);
+/* ... of a verb with a file as its only argument, which is returned */
+const char *verb_parse_file(struct target *target, const char *doc, int argc, char **argv);
 
 /* error.c: a text without control characters, to be freed; NULL: no memory */
 char *text_print(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));

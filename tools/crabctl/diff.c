@@ -48,22 +48,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num > 1)
-			arg_error(state, "%s: one argument too many", arg);
-		args->side[state->arg_num].path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (state->arg_num < 2)
-			arg_error(state, "diff needs two stores or snapshots");
-		return 0;
-	default:
+	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	}
+	args->side[state->arg_num].path = arg;
+	return 0;
 }
 
 static const struct argp argp = {
@@ -73,7 +61,6 @@ static const struct argp argp = {
 	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
 	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file or "
 	       "pipe of a snapshot.",
-	.children = target_child,
 };
 
 static bool is_image(const char *path)
@@ -173,7 +160,10 @@ static int open_side(struct side *side)
 	side->stream.file = stream_file(side->path, side->path, "diff");
 	if (!side->stream.file)
 		return EXIT_FAILED;
-	stream_open(&side->stream, side->stream.file, side->path);
+	if (stream_open(&side->stream, side->stream.file, side->path) && side->stream.line == 1) {
+		message("%s: diff: not a snapshot; an image is file:%s", side->path, side->path);
+		return EXIT_FAILED;
+	}
 	code = stream_verify(&side->stream);
 	side->kind = side->stream.kind;
 	return code ? code : next(side);

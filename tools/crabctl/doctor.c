@@ -268,19 +268,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case 'c':
-		args->causes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: doctor takes only options", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	(void)arg;
+	args->causes |= key == 'c';
+	return key == 'c' ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 static const struct argp_option options[] = {
@@ -293,7 +283,6 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.doc = "Is there a store, did it survive, what is it safe against, and what to do next. "
 	       "Without a device or an image, all devices. Changes nothing.",
-	.children = target_child,
 };
 
 int verb_doctor(struct target *target, int argc, char **argv)

@@ -31,15 +31,10 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case 'x':
 		args->hex = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->path)
-			arg_error(state, "%s: one argument too many", arg);
 		args->path = arg;
 		return 0;
 	default:
@@ -53,7 +48,6 @@ static const struct argp argp = {
 	.args_doc = "[FILE]",
 	.doc = "Write all records, as load reads them; to standard output without a FILE "
 	       "or with -.",
-	.children = target_child,
 };
 
 static int write_records(struct target *target, struct record_writer *writer)

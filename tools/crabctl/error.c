@@ -27,12 +27,16 @@ static void full_detail(struct crabtree *ct, char *buf, size_t len)
 
 static void kind_detail(struct crabtree *ct, char *buf, size_t len)
 {
+	static const char * const verbs[] = {
+		"get, put, add, swap, del, scan", "set, cat, rm, ls", "set, get, cat, rm, ls"
+	};
 	struct crabtree_info info;
 
 	if (crabtree_info(ct, &info, sizeof(info)))
 		return;
-	snprintf(buf, len, "it has %s%s", item_kind_name(item_kind(&info)),
-		 info.feature_incompat & CRABTREE_INCOMPAT_COMMITS ? "" : ", and no commits");
+	snprintf(buf, len, "it has %s, and %scommits; its verbs: %s", item_kind_name(item_kind(&info)),
+		 info.feature_incompat & CRABTREE_INCOMPAT_COMMITS ? "" : "no ",
+		 verbs[item_kind(&info)]);
 }
 
 static void detail(struct target *target, int err, char *buf, size_t len)

@@ -163,14 +163,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case 'n':
 		args->count = number_arg(state, "--count", arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: events takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -186,7 +180,6 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.doc = "Print the state of each device, then a line for each change.",
-	.children = target_child,
 };
 
 int verb_events(struct target *target, int argc, char **argv)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
@@ -60,40 +61,6 @@ static void parse_end(struct argp_state *state, const struct args *args)
 		arg_error(state, "--size is for --image: a device has the size that it has");
 }
 
-static error_t parse_rest(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case OPT_BLOBS:
-		args->format.flags |= CRABTREE_FORMAT_BLOBS;
-		return 0;
-	case OPT_NAMES:
-		args->format.flags |= CRABTREE_FORMAT_NAMES;
-		return 0;
-	case OPT_COMMITS:
-		args->format.flags |= CRABTREE_FORMAT_COMMITS;
-		return 0;
-	case OPT_FORCE:
-		args->format.flags |= CRABTREE_FORMAT_FORCE;
-		return 0;
-	case OPT_YES:
-		args->yes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: format takes only options", arg);
-		return 0;
-	case ARGP_KEY_END:
-		parse_end(state, args);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -118,8 +85,26 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_SIZE:
 		args->size = image_size_arg(state, arg);
 		return 0;
+	case OPT_BLOBS:
+		args->format.flags |= CRABTREE_FORMAT_BLOBS;
+		return 0;
+	case OPT_NAMES:
+		args->format.flags |= CRABTREE_FORMAT_NAMES;
+		return 0;
+	case OPT_COMMITS:
+		args->format.flags |= CRABTREE_FORMAT_COMMITS;
+		return 0;
+	case OPT_FORCE:
+		args->format.flags |= CRABTREE_FORMAT_FORCE;
+		return 0;
+	case OPT_YES:
+		args->yes = true;
+		return 0;
+	case ARGP_KEY_END:
+		parse_end(state, args);
+		return 0;
 	default:
-		return parse_rest(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -127,7 +112,6 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.doc = "Make an empty store. The region's content is lost.",
-	.children = target_child,
 };
 
 /* Standard output is for the result */
@@ -211,8 +195,11 @@ int format_refused(struct target *target, int err, const char *verb)
 	char reason[128];
 
 	refusal_detail(target, err, reason, sizeof(reason));
-	message("%s: %s: %s%s%s%s", target_path(target), verb, refusal(err), reason[0] ? " (" : "",
-		reason, reason[0] ? ")" : "");
+	if (target->image && reason[0] && (err == -EINVAL || err == -EOPNOTSUPP))
+		message("%s: %s: %s", target_path(target), verb, reason);
+	else
+		message("%s: %s: %s%s%s%s", target_path(target), verb, refusal(err),
+			reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 	return EXIT_FAILED;
 }
 
@@ -252,11 +239,32 @@ static int format(struct target *target, struct args *args, struct crabtree_info
 }
 
 #ifdef CRABCTL_IMAGE
+/* Does only --size make this image? EXIT_FAILED after that advice; otherwise its open finds any error */
+static int advise_size(const struct target *target)
+{
+	struct stat st;
+	int err;
+
+	if (!target->image)
+		return EXIT_OK;
+	err = stat(target->image, &st) ? errno : 0;
+	if (err != ENOENT && (err || !S_ISREG(st.st_mode) || st.st_size >= IMAGE_PAGE))
+		return EXIT_OK;
+	message("%s: format: %s --size=BYTES makes it", target->image,
+		err ? "no such file;" : "too small to be an image; remove it, then");
+	return EXIT_FAILED;
+}
+
 static int fail_create(const struct target *target, int err)
 {
+	struct stat st;
+	bool fits;
+
 	if (err != -EEXIST)
 		return fail_file(target->image, err, "create");
-	message("%s: format: the file is there already; leave out --size", target->image);
+	fits = !stat(target->image, &st) && S_ISREG(st.st_mode) && st.st_size >= IMAGE_PAGE;
+	message("%s: format: the file is there already%s", target->image,
+		fits ? "; leave out --size" : ", and is no image; remove it first");
 	return EXIT_FAILED;
 }
 
@@ -289,6 +297,12 @@ static int format_new(struct target *target, struct args *args, struct crabtree_
 	return code;
 }
 #else
+static int advise_size(const struct target *target)
+{
+	(void)target;
+	return EXIT_OK;
+}
+
 static int format_new(struct target *target, struct args *args, struct crabtree_info *info)
 {
 	(void)args;
@@ -311,7 +325,9 @@ int verb_format(struct target *target, int argc, char **argv)
 	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = confirm(target, &args);
+	code = args.size ? EXIT_OK : advise_size(target);
+	if (!code)
+		code = confirm(target, &args);
 	if (!code)
 		code = args.size ? format_new(target, &args, &info) : format_old(target, &args, &info);
 	return code ? code : print_result(target, &info);	/* once it is complete under its name */

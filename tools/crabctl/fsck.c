@@ -393,20 +393,15 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case OPT_SIZE:
 		args->size = image_size_arg(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (args->to)
-			arg_error(state, "%s: one argument too many", arg);
 		args->to = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!args->to || !args->target->image)
-			arg_error(state, "fsck needs --image and the name of the new image");
+		if (!args->target->image)
+			arg_error(state, "fsck needs --image, the damaged one");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -419,7 +414,6 @@ static const struct argp argp = {
 	.args_doc = "NEW",
 	.doc = "Copy all records that a damaged --image still serves into the image NEW, and report "
 	       "the ranges of keys, or the names, that are lost. The damaged image does not change.",
-	.children = target_child,
 };
 
 int verb_fsck(struct target *target, int argc, char **argv)

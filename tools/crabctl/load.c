@@ -97,30 +97,6 @@ static void batch_end(struct argp_state *state, struct args *args)
 		args->batch = args->ack ? BATCH_ACK : BATCH_DEFAULT;
 }
 
-static error_t parse_args(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->path)
-			arg_error(state, "%s: one argument too many", arg);
-		args->path = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		arg_error(state, "FILE is missing (- for standard input)");
-		return 0;
-	case ARGP_KEY_END:
-		batch_end(state, args);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
@@ -138,8 +114,14 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_BATCH:
 		args->batch = batch_arg(state, arg);
 		return 0;
+	case ARGP_KEY_ARG:
+		args->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		batch_end(state, args);
+		return 0;
 	default:
-		return parse_args(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -150,7 +132,6 @@ static const struct argp argp = {
 	.doc = "Store the records of a file: lines `key value', decimal or 0x hexadecimal; "
 	       "blank lines and text after # are skipped. Or store the values of a snapshot of blobs or "
 	       "of names in a store of that kind.",
-	.children = target_child,
 };
 
 /*
@@ -421,6 +402,57 @@ static int verify_snapshot(struct load *load)
 	return code;
 }
 
+/* Is it the beginning of "A LINE"? */
+static bool is_torn(const char *line)
+{
+	return !strncmp(line, "A ", strlen(line)) ||
+	       (!strncmp(line, "A ", 2) && !line[2 + strspn(line + 2, "0123456789")]);
+}
+
+/*
+ * After a power cut the file may end in a part of a line, perhaps with zero bytes, which reads as another
+ * number: it is cut off. Another line without a line feed is not an acknowledgement's.
+ */
+static int cut_torn(int fd, const char *path)
+{
+	char end[ACK_LINE_MAX + 1] = "", *line;
+	off_t from = 0;
+	struct stat st;
+	ssize_t n;
+
+	if (!fstat(fd, &st) && st.st_size > ACK_LINE_MAX)
+		from = st.st_size - ACK_LINE_MAX;
+	n = pread(fd, end, ACK_LINE_MAX, from);
+	if (n < 0)
+		return fail_file(path, -errno, "read");
+	line = memrchr(end, '\n', n);
+	line = line ? line + 1 : end;
+	if ((from && line == end) || !is_torn(line)) {
+		message("%s: its last line has no line feed, and is not one of --ack", path);
+		return EXIT_FAILED;
+	}
+	n -= line - end;
+	if (n && ftruncate(fd, from + (line - end)))
+		return fail_file(path, -errno, "truncate");
+	if (n)
+		message("%s: its last line was not whole, and is removed", path);
+	return EXIT_OK;
+}
+
+static int open_ack(struct load *load, const char *path)
+{
+	struct stat st;
+	bool regular;
+
+	if (target_spare(load->target, path))
+		return EXIT_FAILED;
+	regular = !stat(path, &st) && S_ISREG(st.st_mode);
+	load->ack = open(path, (regular ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (load->ack < 0)
+		return fail_file(path, -errno, "open");
+	return regular ? cut_torn(load->ack, path) : EXIT_OK;
+}
+
 /* The store is opened last: it is not touched if the file does not exist */
 static int open_all(struct load *load)
 {
@@ -439,14 +471,9 @@ static int open_all(struct load *load)
 		message("load: --ack is for lines of records");
 		return EXIT_USAGE;
 	}
-	if (args->ack && target_spare(load->target, args->ack))
-		return EXIT_FAILED;
-	if (args->ack) {
-		load->ack = open(args->ack, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-		if (load->ack < 0)
-			return fail_file(args->ack, -errno, "open");
-	}
-	code = target_open(load->target, 0);
+	code = args->ack ? open_ack(load, args->ack) : EXIT_OK;
+	if (!code)
+		code = target_open(load->target, 0);
 	return code ? code : target_store(load->target, "load", load->name);
 }
 

@@ -62,7 +62,7 @@ static const char doc[] =
 	"  put KEY VALUE        store a value under a key\n"
 	"  swap KEY OLD NEW     replace the value of a key if it is OLD\n"
 	"  add KEY N            add to the value of a key\n"
-	"  del KEY              remove a key\n"
+	"  del KEY [TO]         remove a key, or all keys up to TO\n"
 	"  set KEY|NAME TEXT    store a value of any length, of blobs or of names\n"
 	"  cat KEY|NAME         write the bytes of such a value\n"
 	"  rm KEY|NAME          remove a key of a store of blobs, or a name\n"

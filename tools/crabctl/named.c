@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements get, set, cat, rm and ls in a store of names. On the command line names are
- * UTF-8 without control characters; a list shows all that a program may have stored.
+ * This file implements get, set, cat, rm and ls in a store of names. A new name is UTF-8 without control
+ * characters; other programs may have stored other names, which can be listed, read and removed.
  */
 #include "named.h"
 #include "typed.h"
@@ -39,24 +39,28 @@ static bool has_control(const char *text)
 	return *text;
 }
 
+/* NULL, or the error of any name */
+static const char *length_wrong(const char *name)
+{
+	if (!*name)
+		return "empty";
+	return strlen(name) > CRABTREE_NAME_MAX ? "longer than 240 bytes" : NULL;
+}
+
 const char *name_wrong(const char *name)
 {
-	size_t bytes = strlen(name);
+	const char *wrong = length_wrong(name);
 
-	if (!bytes)
-		return "empty";
-	if (bytes > CRABTREE_NAME_MAX)
-		return "longer than 240 bytes";
-	if (!is_utf8(name, bytes))
+	if (wrong)
+		return wrong;
+	if (!is_utf8(name, strlen(name)))
 		return "not UTF-8";
 	return has_control(name) ? "it has a control character" : NULL;
 }
 
 /* A name of the command line */
-static int name_check(const char *verb, const char *name)
+static int name_check(const char *verb, const char *name, const char *wrong)
 {
-	const char *wrong = name_wrong(name);
-
 	if (!wrong)
 		return EXIT_OK;
 	message("%s: name \"%s\": %s", verb, name, wrong);
@@ -80,7 +84,7 @@ int named_set(struct target *target, const char *name, struct crabtree_named *na
 	      unsigned int flags)
 {
 	struct json_object *json;
-	int err = name_check("set", name);
+	int err = name_check("set", name, name_wrong(name));
 
 	if (err)
 		return err;
@@ -103,7 +107,7 @@ int named_set(struct target *target, const char *name, struct crabtree_named *na
 static int named_read(struct target *target, const char *verb, const char *name,
 		      struct crabtree_named *named)
 {
-	int err = name_check(verb, name);
+	int err = name_check(verb, name, length_wrong(name));
 
 	if (err)
 		return err;
@@ -118,6 +122,7 @@ int named_get(struct target *target, const char *name, bool hex)
 {
 	struct crabtree_named named;
 	struct json_object *json;
+	char text[NAME_TEXT];
 	int err = named_read(target, "get", name, &named);
 
 	if (err)
@@ -127,7 +132,7 @@ int named_get(struct target *target, const char *name, bool hex)
 		return EXIT_OK;
 	}
 	json = json_object_new_object();
-	json_text(json, "name", name);
+	json_text(json, "name", name_text(name, named.name_bytes, text));
 	json_text(json, "type", type_name(named.type));
 	json_object_object_add(json, "value", typed_json(named.type, room, named.bytes));
 	json_u64(json, "version", named.version);
@@ -146,7 +151,7 @@ int named_cat(struct target *target, const char *name)
 
 int named_rm(struct target *target, const char *name, const uint64_t *version)
 {
-	int err = name_check("rm", name);
+	int err = name_check("rm", name, length_wrong(name));
 
 	if (err)
 		return err;

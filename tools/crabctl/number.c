@@ -29,8 +29,6 @@ static const char *digits_parse(const char *text, const char *end, uint64_t *num
 	uint64_t sum = 0;
 	int digit;
 
-	if (*text == '-')
-		return "a negative number; keys and values are 0 to 2^64-1";
 	if (end - text > 2 && text[0] == '0' && tolower((unsigned char)text[1]) == 'x') {
 		base = 16;
 		text += 2;
@@ -57,6 +55,8 @@ static const char *digits_parse(const char *text, const char *end, uint64_t *num
  */
 const char *number_parse(const char *text, uint64_t *number)
 {
+	if (*text == '-')
+		return "a negative number; keys and values are 0 to 2^64-1";
 	return digits_parse(text, text + strlen(text), number);
 }
 
@@ -102,8 +102,10 @@ static uint64_t size_arg(struct argp_state *state, const char *what, const char 
 	uint64_t number = 0;
 	const char *wrong = digits_parse(text, text + len - !!shift, &number);
 
-	if (!wrong && number > UINT64_MAX >> shift)
-		wrong = "larger than 2^64-1";
+	if (wrong)
+		wrong = "not a number of bytes; K, M and G are understood";
+	else if (number > (uint64_t)INT64_MAX >> shift)
+		wrong = "larger than any file";
 	if (wrong)
 		arg_error(state, "%s %s: %s", what, text, wrong);
 	return number << shift;

@@ -9,11 +9,12 @@
 
 struct args {
 	struct target *target;
-	unsigned int wanted;
+	bool text;		/* get: the key is wanted as text, in @name */
+	bool swap;		/* the second word is @expected */
 	bool range;
 	unsigned int flags;
 	bool hex;
-	const char *name;	/* get: the key as text */
+	const char *name;
 	uint64_t key;
 	uint64_t expected;
 	uint64_t value;
@@ -22,36 +23,19 @@ struct args {
 
 enum { OPT_CREATE = 0x2000, OPT_REPLACE };
 
-static error_t parse_args(int key, char *arg, struct argp_state *state)
+static void take_word(struct args *args, char *arg, struct argp_state *state)
 {
-	struct args *args = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		args->range |= args->wanted == 1 && args->to && state->arg_num == 1;
-		if (state->arg_num >= args->wanted + args->range)
-			arg_error(state, "%s: one argument too many", arg);
-		if (args->wanted == 1 && !args->to)
-			args->name = arg;
-		else if (state->arg_num == 0)
-			args->key = key_arg(state, arg);
-		else if (args->range)
-			*args->to = key_arg(state, arg);
-		else if (state->arg_num == 1 && args->wanted == 3)
-			args->expected = number_arg(state, "value", arg);
-		else
-			args->value = number_arg(state, "value", arg);
-		return 0;
-	case ARGP_KEY_END:
-		if (state->arg_num < args->wanted)
-			arg_error(state, "%s is missing", state->arg_num ? "VALUE" : "KEY");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	args->range = args->to && state->arg_num;
+	if (args->text)
+		args->name = arg;
+	else if (!state->arg_num)
+		args->key = key_arg(state, arg);
+	else if (args->range)
+		*args->to = key_arg(state, arg);
+	else if (args->swap && state->arg_num == 1)
+		args->expected = number_arg(state, "value", arg);
+	else
+		args->value = number_arg(state, "value", arg);
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -68,8 +52,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'x':
 		args->hex = true;
 		return 0;
+	case ARGP_KEY_ARG:
+		take_word(args, arg, state);
+		return 0;
 	default:
-		return parse_args(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -94,7 +81,6 @@ static const struct argp get_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY|NAME",
 	.doc = "Print the value of a key, or of a name in a store of names.",
-	.children = target_child,
 };
 
 static const struct argp put_argp = {
@@ -102,14 +88,12 @@ static const struct argp put_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY VALUE",
 	.doc = "Store a value under a key.",
-	.children = target_child,
 };
 
 static const struct argp swap_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY EXPECTED VALUE",
 	.doc = "Replace the value of a key if it is the expected one.",
-	.children = target_child,
 };
 
 static const struct argp add_argp = {
@@ -117,14 +101,12 @@ static const struct argp add_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY N",
 	.doc = "Add to the value of a key, modulo 2^64, and print the sum.",
-	.children = target_child,
 };
 
 static const struct argp del_argp = {
 	.parser = parse_opt,
 	.args_doc = "KEY [TO]",
 	.doc = "Remove a key, or all keys from KEY to TO, and print how many.",
-	.children = target_child,
 };
 
 static struct json_object *record_json(const struct args *args)
@@ -261,7 +243,7 @@ static int with_target(struct target *target, unsigned int flags, struct args *a
 
 int verb_get(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .wanted = 1 };
+	struct args args = { .target = target, .text = true };
 
 	verb_parse(&get_argp, argc, argv, &args);
 	return with_target(target, CRABTREE_OPEN_READONLY, &args, get);
@@ -269,7 +251,7 @@ int verb_get(struct target *target, int argc, char **argv)
 
 int verb_put(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .wanted = 2 };
+	struct args args = { .target = target };
 
 	verb_parse(&put_argp, argc, argv, &args);
 	return with_target(target, 0, &args, put);
@@ -277,7 +259,7 @@ int verb_put(struct target *target, int argc, char **argv)
 
 int verb_swap(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .wanted = 3 };
+	struct args args = { .target = target, .swap = true };
 
 	verb_parse(&swap_argp, argc, argv, &args);
 	return with_target(target, 0, &args, swap);
@@ -285,7 +267,7 @@ int verb_swap(struct target *target, int argc, char **argv)
 
 int verb_add(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .wanted = 2 };
+	struct args args = { .target = target };
 
 	verb_parse(&add_argp, argc, argv, &args);
 	return with_target(target, 0, &args, add);
@@ -294,7 +276,7 @@ int verb_add(struct target *target, int argc, char **argv)
 int verb_del(struct target *target, int argc, char **argv)
 {
 	uint64_t to;
-	struct args args = { .target = target, .wanted = 1, .to = &to };
+	struct args args = { .target = target, .to = &to };
 
 	verb_parse(&del_argp, argc, argv, &args);
 	return with_target(target, 0, &args, del);

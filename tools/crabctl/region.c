@@ -109,9 +109,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	uint64_t seconds;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case 'f':
 		args->force = true;
 		return 0;
@@ -151,7 +148,6 @@ static const struct argp argp = {
 	.args_doc = "add PROVIDER=REGION[,OPTION...]\nremove DEVICE\nlist\nload [PATH...]",
 	.doc = "Add and remove regions while the module is loaded. `load' reads the lines of files, "
 	       "of /etc/crabtree.d/*.conf if none is named; see crabtree.d(5).",
-	.children = target_child,
 };
 
 int verb_region(struct target *target, int argc, char **argv)

@@ -40,39 +40,10 @@ static void name_arg(struct argp_state *state, const char *what, const char *tex
 
 static void parse_end(struct argp_state *state, const struct restore *restore)
 {
-	if (!restore->path)
-		arg_error(state, "FILE is missing (- for standard input)");
-	else if (restore->size && !restore->target->image)
+	if (restore->size && !restore->target->image)
 		arg_error(state, "--size is for --image: a device has the size that it has");
 	else if (restore->target->image && !strcmp(restore->format.engine, VOLATILE))
 		arg_error(state, "--engine " VOLATILE " keeps nothing in an image");
-}
-
-static error_t parse_rest(int key, char *arg, struct argp_state *state)
-{
-	struct restore *restore = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = restore->target;
-		return 0;
-	case OPT_FORCE:
-		restore->force = true;
-		return 0;
-	case OPT_YES:
-		restore->yes = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (restore->path)
-			arg_error(state, "%s: one argument too many", arg);
-		restore->path = arg;
-		return 0;
-	case ARGP_KEY_END:
-		parse_end(state, restore);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -95,8 +66,20 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_COMMITS:
 		restore->format.flags |= CRABTREE_FORMAT_COMMITS;
 		return 0;
+	case OPT_FORCE:
+		restore->force = true;
+		return 0;
+	case OPT_YES:
+		restore->yes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		restore->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		parse_end(state, restore);
+		return 0;
 	default:
-		return parse_rest(key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -106,7 +89,6 @@ static const struct argp argp = {
 	.args_doc = "FILE|-",
 	.doc = "Make the file of --image, or the device, a store with the records, blobs or named "
 	       "values of a snapshot.",
-	.children = target_child,
 };
 
 /* The engine of the snapshot, if none was asked for; but the default for one that keeps nothing */

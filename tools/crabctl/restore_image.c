@@ -72,8 +72,10 @@ static int make(struct restore *restore, struct stream *stream, const struct par
 	if (!err)
 		return EXIT_OK;
 	if (*restore->reason)
-		return fail_file(restore->target->image, err, "restore (%s)", restore->reason);
-	return fail_file(restore->target->image, err, "restore, %s:%" PRIu64, stream->name, stream->line);
+		message("%s: restore: %s", restore->target->image, restore->reason);
+	else
+		fail_file(restore->target->image, err, "restore, %s:%" PRIu64, stream->name, stream->line);
+	return EXIT_FAILED;
 }
 
 /* The stream is good, and the file that is there is locked */
@@ -105,8 +107,10 @@ static int lock_old(struct restore *restore)
 			message("%s: restore: there is no such file: give --size", restore->target->image);
 		return restore->size ? EXIT_OK : EXIT_USAGE;
 	}
-	if (!restore->force)
-		return fail_file(restore->target->image, -EEXIST, "restore (--force replaces it)");
+	if (!restore->force) {
+		message("%s: restore: the file is there already; --force replaces it", restore->target->image);
+		return EXIT_FAILED;
+	}
 	if (!restore->size)
 		restore->size = st.st_size - st.st_size % IMAGE_PAGE;
 	return target_open(restore->target, 0);

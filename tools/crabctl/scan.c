@@ -33,9 +33,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case OPT_FROM:
 		args->from = number_arg(state, "--from", arg);
 		return 0;
@@ -54,9 +51,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'x':
 		args->hex = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: scan takes only options", arg);
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -66,7 +60,6 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.doc = "Print records in the order of their keys.",
-	.children = target_child,
 };
 
 static int scan(struct target *target, const struct args *args)

@@ -137,7 +137,7 @@ int verb_snapshot(struct target *target, int argc, char **argv)
 	struct stat st;
 	int code;
 
-	path = verb_parse_file(target, doc, "standard output", argc, argv);
+	path = verb_parse_file(target, doc, argc, argv);
 	code = strcmp(path, "-") ? EXIT_OK : target_no_json(target, "snapshot to standard output");
 	if (!code)
 		code = target_open(target, CRABTREE_OPEN_READONLY);

@@ -30,11 +30,15 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'd':
+		if (!*arg)
+			arg_error(state, "--device: the name is empty");
 		target->device = arg;
 		target->image = NULL;
 		target->named = true;
 		return 0;
 	case OPT_IMAGE:
+		if (!*arg)
+			arg_error(state, "--image: the name is empty");
 		target->image = arg;
 		target->named = true;
 		return 0;
@@ -56,68 +60,91 @@ const struct argp_child target_child[] = {
 	{ 0 }
 };
 
-void verb_parse(const struct argp *argp, int argc, char **argv, void *args)
+/**
+ * struct verb - a command line that is being parsed
+ * @argp: of the verb: its options, and its words as `KEY VALUE [TEXT]', or any number with `...'
+ * @args: of its parser; the first field is the target
+ */
+struct verb {
+	const struct argp *argp;
+	void *args;
+};
+
+static const char *word_at(const char *words, unsigned int n)
 {
-	argp_parse(argp, argc, argv, 0, NULL, args);
+	while (words && n--) {
+		words = strchr(words, ' ');
+		words += !!words;
+	}
+	return words;
 }
 
-static error_t parse_bare(int key, char *arg, struct argp_state *state)
+/* @arg: the next word, or NULL: there are no more */
+static void check_words(struct argp_state *state, const char *words, const char *arg)
 {
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->input;
-		return 0;
-	case ARGP_KEY_ARG:	/* the name is "crabctl VERB" */
+	const char *word = word_at(words, state->arg_num);
+
+	if (words && strstr(words, "..."))
+		return;
+	if (arg && !words)	/* the name is "crabctl VERB" */
 		arg_error(state, "%s: %s takes no argument", arg, strchr(state->name, ' ') + 1);
-		return 0;
-	default:
+	else if (arg && !word)
+		arg_error(state, "%s: one argument too many", arg);
+	else if (!arg && word && *word != '[')
+		arg_error(state, "%.*s is missing", (int)strcspn(word, " |"), word);
+}
+
+static error_t parse_verb(int key, char *arg, struct argp_state *state)
+{
+	const struct verb *verb = state->input;
+
+	if (key == ARGP_KEY_INIT)
+		state->child_inputs[0] = *(struct target **)verb->args;
+	if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
+		check_words(state, verb->argp->args_doc, arg);
+	if (!verb->argp->parser)
 		return ARGP_ERR_UNKNOWN;
-	}
+	state->input = verb->args;
+	return verb->argp->parser(key, arg, state);
+}
+
+void verb_parse(const struct argp *argp, int argc, char **argv, void *args)
+{
+	struct verb verb = { argp, args };
+	const struct argp whole = {
+		.options = argp->options, .parser = parse_verb, .args_doc = argp->args_doc,
+		.doc = argp->doc, .children = target_child,
+	};
+
+	argp_parse(&whole, argc, argv, 0, NULL, &verb);
 }
 
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv)
 {
-	const struct argp argp = {
-		.parser = parse_bare, .doc = doc, .children = target_child,
-	};
+	const struct argp argp = { .doc = doc };
 
-	verb_parse(&argp, argc, argv, target);
+	verb_parse(&argp, argc, argv, &target);
 }
 
 struct file_args {
 	struct target *target;
 	const char *file;
-	const char *stands_for;		/* of "-" */
 };
 
 static error_t parse_file(int key, char *arg, struct argp_state *state)
 {
 	struct file_args *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (args->file)
-			arg_error(state, "%s: one argument too many", arg);
-		args->file = arg;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		arg_error(state, "FILE is missing (- for %s)", args->stands_for);
-		return 0;
-	default:
+	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	}
+	args->file = arg;
+	return 0;
 }
 
-const char *verb_parse_file(struct target *target, const char *doc, const char *stands_for,
-			    int argc, char **argv)
+const char *verb_parse_file(struct target *target, const char *doc, int argc, char **argv)
 {
-	const struct argp argp = {
-		.parser = parse_file, .args_doc = "FILE|-", .doc = doc, .children = target_child,
-	};
-	struct file_args args = { .target = target, .stands_for = stands_for };
+	const struct argp argp = { .parser = parse_file, .args_doc = "FILE|-", .doc = doc };
+	struct file_args args = { .target = target };
 
 	verb_parse(&argp, argc, argv, &args);
 	return args.file;

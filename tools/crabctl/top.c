@@ -141,9 +141,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case 'i':
 		args->interval_ms = number_arg(state, "--interval", arg);
 		if (!args->interval_ms || args->interval_ms > 3600000)
@@ -151,9 +148,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_ONCE:
 		args->once = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: top takes only options", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -170,7 +164,6 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse_opt,
 	.doc = "Operations per second, and lines and fences of a write, until interrupted.",
-	.children = target_child,
 };
 
 int verb_top(struct target *target, int argc, char **argv)

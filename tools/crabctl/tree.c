@@ -97,7 +97,7 @@ enum { OPT_LEAVES = 0x2000, OPT_LEAF, OPT_SVG };
 static const struct argp_option options[] = {
 	{ "leaves", OPT_LEAVES, "N", 0, "list the first N leaves [16]", 0 },
 	{ "leaf", OPT_LEAF, "NUMBER", 0, "show this leaf in detail", 0 },
-	{ "svg", OPT_SVG, "FILE", 0, "draw a picture into FILE instead", 0 },
+	{ "svg", OPT_SVG, "FILE", 0, "draw a picture into FILE instead; -: to standard output", 0 },
 	{ 0 }
 };
 
@@ -106,9 +106,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct tree *tree = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = tree->target;
-		return 0;
 	case OPT_LEAVES:
 		tree->limit = number_arg(state, "number of leaves", arg);
 		if (tree->limit > LISTED_MAX)
@@ -121,9 +118,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_SVG:
 		tree->svg = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		arg_error(state, "%s: tree takes only options", arg);
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -134,7 +128,6 @@ static const struct argp argp = {
 	.parser = parse_opt,
 	.doc = "The nodes of the tree in an --image, how full the leaves are, and one leaf in "
 	       "detail. Changes nothing.",
-	.children = target_child,
 };
 
 /* The ioctls have no command that shows nodes */

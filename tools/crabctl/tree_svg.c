@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define WIDTH		960
@@ -159,6 +160,10 @@ int tree_draw(const struct tree *tree)
 
 	if (code)
 		return code;
+	if (!strcmp(tree->svg, "-")) {
+		draw(stdout, tree);
+		return EXIT_OK;
+	}
 	if (stat(tree->svg, &st) || S_ISREG(st.st_mode))
 		return draw_partial(tree);
 	return draw_to(tree, fopen(tree->svg, "we"));

@@ -38,9 +38,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	struct args *args = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = args->target;
-		return 0;
 	case 'n':
 		args->count = number_arg(state, "--count", arg);
 		return 0;
@@ -50,8 +47,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 			arg_error(state, "--entries %s: 1 to %u", arg, CRABTREE_WATCH_ENTRIES_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (state->arg_num > 1)
-			arg_error(state, "%s: one argument too many", arg);
 		*(state->arg_num ? &args->to : &args->from) = arg;
 		return 0;
 	default:
@@ -65,7 +60,6 @@ static const struct argp argp = {
 	.args_doc = "[FROM [TO]]\n[PREFIX]",
 	.doc = "Print a line for each change of a key from FROM to TO, or of a name with a PREFIX, once "
 	       "it is durable. In stores of blobs and of names values are versions.",
-	.children = target_child,
 };
 
 static const char *verb_name(const struct crabtree_change *change)

@@ -25,6 +25,7 @@ static const struct word errors[] = {
 	{ ENODEV,	"the region was taken away" },
 	{ ESHUTDOWN,	"the store is detached: the kernel is shutting down" },
 	{ EBUSY,	"another user has it open" },
+	{ EWOULDBLOCK,	"another program has the image open, or no change waits" },
 	{ EBADF,	"opened for reading only" },
 	{ ENOTTY,	"not a crabtree device" },
 	{ EOPNOTSUPP,	"a store of another kind" },

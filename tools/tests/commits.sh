@@ -75,7 +75,7 @@ t "fsck" 0 - '' c fsck copy.img
 json "its copy is a store of commits" "x['feature_incompat'] == 2" "$crabctl" --image copy.img info --json
 run "$crabctl" --image plain.img format --size 1M
 printf 'put 1 1\n' > lines
-t "a store without commits" 3 '' 'commit: a store of another kind \(it has records, and no commits\)$' "$crabctl" --image plain.img commit lines
+t "a store without commits" 3 '' 'commit: a store of another kind \(it has records, and no commits; its verbs: get, put, ' "$crabctl" --image plain.img commit lines
 t "a store that is full" 3 '' 'no space|full' sh -c "'$crabctl' --image small.img format --size 24K --commits > format.out &&
 	seq -f 'put %g 1' 1 30 > lines && '$crabctl' --image small.img commit lines"
 

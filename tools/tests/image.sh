@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 89
+suite 97
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -37,8 +37,10 @@ t "format --size too small" 3 '' 'the region is too small' "$crabctl" --image s 
 truth "leaves no file" [ ! -e s ]
 t "format --size not a multiple of a page" 2 '' 'not a multiple of 4096' \
 	"$crabctl" --image s format --size 100001
-t "format: unknown engine" 3 '' "unknown engine 'foo'" \
+t "format: unknown engine" 3 '' "^crabctl: s: format: unknown engine 'foo'\$" \
 	"$crabctl" --image s format --size 1M --engine foo
+t "format: a label with a slash" 3 '' "^crabctl: s: format: label with '/' or a control character\$" \
+	"$crabctl" --image s format --size 1M --label a/b
 t "format: unknown layout" 3 '' "unknown layout 'foo'" \
 	"$crabctl" --image s format --size 1M --layout foo
 
@@ -47,7 +49,18 @@ t "blank: info says so" 0 '^state +unformatted$' '' c info
 t "blank: get" 3 '' 'get 1: the region is not formatted \(no store: the region is blank\)' c get 1
 t "blank: check" 3 '' 'check: the region is not formatted' c check
 t "blank: format needs no --force" 0 'room for' - c format
-t "format --size of a file that is there" 3 '' 'the file is there already' c format --size 1M
+t "format --size of a file that is there" 3 '' 'the file is there already; leave out --size$' c format --size 1M
+for file in empty none; do
+	for force in '' --force; do
+		t "format $force of $file" 3 '' "^crabctl: $file: format: .*--size=BYTES makes it\$" \
+			"$crabctl" --image $file format $force
+	done
+done
+ln -s none link
+for file in empty link .; do
+	t "format --size of $file" 3 '' 'the file is there already, and is no image; remove it first$' \
+		"$crabctl" --image $file format --size 1M
+done
 
 seq 1 500 | sed 's/.*/& &/' > records
 run c load records

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 66
+suite 75
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -36,8 +36,8 @@ usage "get with too much" '2: one argument too many' get 1 2
 usage "info with an argument" 'info takes no argument' info 1
 usage "list with an argument" 'list takes no argument' list 1
 usage "check with an argument" 'check takes no argument' check 1
-usage "scan with an argument" 'scan takes only options' scan 1
-usage "format with an argument" 'format takes only options' format x
+usage "scan with an argument" 'scan takes no argument' scan 1
+usage "format with an argument" 'format takes no argument' format x
 usage "load without a file" 'FILE is missing' load
 usage "load of two files" 'y: one argument too many' load x y
 usage "dump to two files" 'y: one argument too many' dump x y
@@ -72,7 +72,14 @@ for verb in format "restore x" "fsck x"; do
 	usage "${verb% x}: a size of no whole pages" '--size 10000: not a multiple of 4096' $verb --size 10000
 done
 usage "no size" '--size 0: not a multiple of 4096' format --size 0
-usage "a size beyond 64 bits" '--size 17179869185G: larger than 2\^64-1' format --size 17179869185G
+for size in 16MB 1.5M -1 M ''; do
+	usage "no size: '$size'" "--size $size: not a number of bytes; K, M and G are understood" format --size="$size"
+done
+for size in 17179869185G 8589934592G 0x8000000000000000; do
+	usage "a size of no file: $size" "--size $size: larger than any file" format --size "$size"
+done
+usage "an image without a name" '--image: the name is empty' info --image ''
+usage "a device without a name" '--device: the name is empty' info -d ''
 usage "uuid too long" 'not of the form' format --uuid 00112233-4455-6677-8899-aabbccddeeff0
 usage "uuid malformed" 'uuid 1234: not of the form' format --uuid 1234
 t "--size without --image" 2 '' '--size is for --image' "$crabctl" format --size 1M

@@ -4,8 +4,8 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=203
-suite $((calls + 20))
+calls=204
+suite $((calls + 27))
 "$out/tests/library"
 number=$calls
 
@@ -24,6 +24,23 @@ make -n -C "$2/.." install OUT="$out" > steps
 truth "which refreshes the cache of the dynamic linker" grep -q ' ldconfig ' steps
 make -n -C "$2/.." install OUT="$out" DESTDIR=/root > steps
 truth "but not that of another root" sh -c '! grep ldconfig steps'
+cp -r root root3
+package=$(echo root3/usr/lib/python*/*/crabtree)
+mkdir "$package/__pycache__"
+touch "$package/__pycache__/store.pyc" root3/etc/crabtree.d/mine.conf root3/usr/bin/other
+truth "uninstall" make -s -C "$2/.." uninstall OUT="$out" DESTDIR="$tmp/root3" PREFIX=/usr
+find root3 ! -type d -o -name 'crabtree*' | sort > out
+printf 'root3/%s\n' etc/crabtree.d etc/crabtree.d/mine.conf usr/bin/other > want
+same "removes all that install made, and nothing else" want out
+truth "also where nothing is left" make -s -C "$2/.." uninstall OUT="$out" DESTDIR="$tmp/root3" PREFIX=/usr
+# shellcheck disable=SC2016	# for make
+show=$(printf 'show:\n\t@echo IMAGE=$(IMAGE)')
+for machine in x86_64-linux-gnu:1 aarch64-linux-gnu:1 arm-linux-gnueabihf:0 x86_64-linux-gnux32:0; do
+	printf '#!/bin/sh\necho %s\n' "${machine%:*}" > cc
+	chmod +x cc
+	t "images on ${machine%:*}: ${machine#*:}" 0 "^IMAGE=${machine#*:}\$" '' make -s -C "$2/.." CC="$PWD/cc" \
+		--eval "$show" show
+done
 mkdir bin
 printf '#!/bin/sh\nexit 127\n' > bin/python3
 chmod +x bin/python3

@@ -72,7 +72,7 @@ assert [(r["device"], r["state"], r.get("from")) for r in rows] == [
 	("crab0", "readonly", None), ("crab2", "ready", None), ("crab0", "ready", "readonly")], rows'
 t "events ends if its output cannot be written" 3 '' 'standard output: No space left' \
 	sh -c "timeout 9 '$out/tests/crabctl-fakedev' events > /dev/full"
-t "events takes no argument" 2 '' 'events takes only options' c events x
+t "events takes no argument" 2 '' 'events takes no argument' c events x
 
 unset FAKE_ROOT
 export FAKE_INFO="inserts=+100 deletes=+100 lines=+250 fences=+200 searches=+5 leaves_used=3"

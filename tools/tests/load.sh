@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 59
+suite 69
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -96,6 +96,19 @@ same "acknowledged are the numbers of lines" want acks2
 run c load three --ack acks2
 printf 'A 1\nA 2\nA 3\n' >> want
 same "acknowledgements are appended" want acks2
+for torn in A 'A ' 'A 12' 'A 12\0\0'; do
+	printf '%b' "$torn" >> acks2
+	t "a line that a power cut tore, '$torn', is removed" 0 '^3 records' 'acks2: its last line was not whole' \
+		c load three --ack acks2
+	printf 'A 1\nA 2\nA 3\n' >> want
+	same "and whole lines follow" want acks2
+done
+printf 'A note' > note
+t "but not the last line of another file" 3 '' 'note: its last line has no line feed, and is not' \
+	c load three --ack note
+seq -s ' ' 99 | tr -d '\n' | tee note > want
+run c load three --ack note
+same "of any length" want note
 t "the largest batch with --ack" 0 '^3 records stored$' '' c load --ack acks3 --batch 64 three
 t "and one more" 2 '' 'batch 65: 1 to 64 with --ack' c load --batch 65 three --ack acks4
 truth "which is refused before anything is done" [ ! -e acks4 ]

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 118
+suite 125
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -152,11 +152,12 @@ def add(line):
     for byte in line:
         crc = crc >> 8 ^ table[(crc ^ byte) & 255]
 add(b"# crabtree snapshot 2\n# uuid 00112233-4455-6677-8899-aabbccddeeff\n# engine crab slotted 1024\n# label n\n# kind names\n")
-for number in range(1, 20001):
-    add(b"u8 1 n/%08d\n\1\n" % number)
+names = [rb"a\x0ab", rb"b\xff"] + [b"n/%08d" % number for number in range(1, 20001)]
+for number, name in enumerate(names, 1):
+    add(b"u8 1 %s\n\1\n" % name)
     if number % 256 == 0:
         add(b"# sum %08x\n" % (crc ^ 0xffffffff))
-add(b"# end 20000 %08x\n" % (crc ^ 0xffffffff))
+add(b"# end %d %08x\n" % (len(names), crc ^ 0xffffffff))
 subprocess.run([sys.argv[1], "--image", "many.img", "restore", "--size=8M", "-"], input=text, stdout=subprocess.DEVNULL)
 PYTHON
 # most OPTION...: memory of ls, in KiB
@@ -168,6 +169,19 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$crabctl" --imag
 }
 truth "ls --json of 20,000 names needs no more memory than ls" [ "$(most --json)" -lt "$(($(most) + 4096))" ]
 FAKE_IMAGE=$PWD/many.img truth "a signal leaves whole lines of ls" whole 9 '' "$out/tests/crabctl-fakedev" -d /dev/zero ls
+
+# Names that other programs may store
+m()
+{
+	"$crabctl" --image many.img "$@"
+}
+t "get of a name with a control character" 0 '^1$' '' m get $'a\nb'
+json "get --json has it as ls" "x['name'] == r'a\x0ab'" m get $'a\nb' --json
+t "cat of a name that is not UTF-8" 0 $'^\1$' '' m cat $'b\xff'
+for name in $'a\nb' $'b\xff'; do
+	t "rm of it: $(printf %q "$name")" 0 '' '' m rm "$name"
+	t "it is gone" 1 '' 'rm [ab].x.*: no such key' m rm "$name"
+done
 
 # Without a store
 truncate -s 64K blank.img

@@ -12,7 +12,7 @@ goldens=("$golden"/*.gz "$golden"/nvtree/*.gz "$golden"/fastfair/*.gz "$golden"/
 	"$golden"/nbtree/*.gz)
 layouts=(crab/slotted crab/sorted nvtree/append fastfair/shift clfb/inplace clfb/twin clfb/encoded nbtree/adr \
 	nbtree/eadr)
-suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 26))
+suite $((6 * ${#layouts[@]} + ${#goldens[@]} + 27))
 
 # fresh FILE ENGINE/LAYOUT: 2000 records with every third key
 fresh()
@@ -104,9 +104,11 @@ truth "but the histogram" [ "$(grep -c ' to [0-9]' out)" = 0 ]
 
 t "a leaf that is not in use" 3 '' 'leaf 90 is not in the tree' "$crabctl" --image i.img tree --leaf 90
 t "too many leaves" 2 '' 'number of leaves 1000001: 0 to 1000000' "$crabctl" --image i.img tree --leaves 1000001
-t "an argument" 2 '' 'tree takes only options' "$crabctl" --image i.img tree x
+t "an argument" 2 '' 'tree takes no argument' "$crabctl" --image i.img tree x
 t "a file that cannot be written" 3 '' 'nodir/x.svg: open: No such' \
 	"$crabctl" --image i.img tree --svg nodir/x.svg
+run "$crabctl" --image i.img tree --leaf 3 --svg -
+same "a picture on standard output" tree.svg out
 t "a full disk" 3 '' '/dev/full: write: No space' "$crabctl" --image i.img tree --svg /dev/full
 cp i.img before.img
 t "a picture over the image" 3 '' 'crabctl: i.img: that is the image itself' "$crabctl" --image i.img tree --svg i.img

@@ -60,10 +60,7 @@ struct crab_store *explore_attach_good(struct explore *x)
 
 u64 explore_repairs(struct crab_store *store)
 {
-	struct crab_store_info info;
-
-	crab_store_info(store, &info);
-	return info.stats.repairs;
+	return store_info(store).stats.repairs;
 }
 
 /* Attaches again: there is nothing to repair, and the content is the same */

@@ -2,6 +2,7 @@
 /*
  * This file implements a media with memory that cannot be read.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
@@ -74,7 +75,12 @@ struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records,
 
 struct crab_store *badmedia_attach(struct crab_attach_report *report)
 {
-	return store_try(&badmedia, report);
+	struct crab_attach_report own;
+	struct crab_store *store = store_try(&badmedia, report ?: &own);
+
+	if (IS_ERR(store))
+		tap_bail("attach: %ld", PTR_ERR(store));
+	return store;
 }
 
 void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
@@ -202,10 +208,11 @@ u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors)
 	return got;
 }
 
-bool badmedia_ready(void)
+/* Before main(), after the primitives are chosen */
+__attribute__((constructor))
+static void prepare(void)
 {
 	if (sysconf(_SC_PAGESIZE) != BAD_PAGE)
-		return false;
+		exit(2);
 	crab_host_seed(1);
-	return true;
 }

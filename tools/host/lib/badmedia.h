@@ -61,9 +61,6 @@ void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
 struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records, u32 run,
 					bool *there);
 
-/* Prepares a program of tests; false: it cannot run on this machine */
-bool badmedia_ready(void);
-
 /* Does a page of the region have any byte but 0? */
 bool badmedia_is_used(u64 page);
 
@@ -77,7 +74,7 @@ bool badmedia_is_used(u64 page);
  */
 u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors);
 
-/* Attaches; an error is an ERR_PTR() */
+/* Attaches; an error ends the program. @report: out, or NULL */
 struct crab_store *badmedia_attach(struct crab_attach_report *report);
 
 /**

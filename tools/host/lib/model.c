@@ -340,6 +340,28 @@ struct crab_store *store_attach(struct crab_media *media)
 	return store;
 }
 
+void store_maintain(struct crab_store *store)
+{
+	while (crab_store_maintain(store))
+		;
+}
+
+struct crab_store *store_again(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_detach(store);
+	return store_attach(media);
+}
+
+struct crab_store *store_cut(struct crab_store *store)
+{
+	struct crab_media *media = store->media;
+
+	crab_store_abandon(store);
+	return store_attach(media);
+}
+
 u32 leaf_bytes_of(const char *engine, const char *layout)
 {
 	const struct crab_layout *found = crab_layout_by_name(crab_engine_by_name(engine), layout);

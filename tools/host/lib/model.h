@@ -33,6 +33,13 @@ struct crab_snap *store_snap(struct crab_store *store);
 void store_end(struct crab_store *store);
 void store_abandon(struct crab_store *store);
 
+/* Work off the write path, until none is left */
+void store_maintain(struct crab_store *store);
+
+/* Detaches, or abandons it, and attaches again; as store_attach() */
+struct crab_store *store_again(struct crab_store *store);
+struct crab_store *store_cut(struct crab_store *store);
+
 /* Attaches without options; an error is an ERR_PTR() */
 struct crab_store *store_try(struct crab_media *media, struct crab_attach_report *report);
 

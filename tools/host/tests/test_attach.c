@@ -313,8 +313,7 @@ static void test_homes(u32 leaf_bytes)
 	for (i = 0; i < HOME_KEYS; i++)
 		store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE);
 	home_compare(crab_tree_of(store->engine));
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	home_compare(crab_tree_of(store->engine));
 	tap_ok(true, "homes: leaves of %u, hints before and after an attach", leaf_bytes);
 	store_end(store);

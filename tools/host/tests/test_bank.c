@@ -185,8 +185,7 @@ static void *auditor_run(void *arg)
 			audit(snap);
 			crab_snap_close(snap);
 		}
-		while (crab_store_maintain(store))
-			;
+		store_maintain(store);
 		if (crab_store_check(store, &report) || report.damage.count)
 			fault(report.damage.what, report.damage.offset);
 		__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
@@ -243,8 +242,7 @@ static void test_engine(const char *engine, bool named)
 		pthread_join(teller[i].thread, NULL);
 	pthread_join(auditor, NULL);
 	audit(NULL);
-	crab_store_abandon(store);
-	store = store_attach(&media);
+	store = store_cut(store);
 	audit(NULL);
 	tap_check(transfers > STEPS / 8, "%llu transfers", transfers);
 	tap_ok(!faults, "%s, %s: %llu transfers, %llu refused, %u audits: %u faults", engine,

@@ -5,19 +5,10 @@
  *
  * Invariant: each verb does its work or returns -EUCLEAN. No read passes a record in silence.
  */
-#include <stdlib.h>
-
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
-#include "model.h"
 #include "shadow/shadow.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAF_BYTES	512U
 #define LEAVES		16U
@@ -120,8 +111,7 @@ static bool blink_end(void)
 
 	blink_stop();
 	crab_shadow_destroy(blink.shadow);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 	return hit;
 }
 
@@ -224,7 +214,6 @@ static u32 test_key(const char *engine, const struct verb *verb, u32 at)
 /* A search for the place of a new key met the ones: the keys still ascend */
 static void test_place(const char *engine, u32 at)
 {
-	struct crab_check_report report;
 	u32 key, lost = 0;
 	int err;
 
@@ -235,7 +224,7 @@ static void test_place(const char *engine, u32 at)
 	for (key = 10; key <= RECORDS * 10; key += 10)
 		lost += !!search(key);
 	tap_check(!err || err == -EUCLEAN, "%d", err);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	tap_ok(!lost && blink.loads, "%s: an insert while key %u reads all ones once: %d, %u records are lost",
 	       engine, (at + 1) * 10, err, lost);
 	blink_end();
@@ -363,8 +352,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {

@@ -286,8 +286,7 @@ static void stray_write(const char *name, int (*write)(u64 key))
 	}
 	crab_store_check(store, &report);
 	tap_check(!report.damage.count, "%s: %s", name, report.damage.what);
-	crab_store_abandon(store);
-	store = store_attach(&media);
+	store = store_cut(store);
 	tap_check(store->blobs->extents.lines == (write == erase ? 12 : 14),
 		  "%s: %llu lines in use after the next attach", name, store->blobs->extents.lines);
 }
@@ -484,16 +483,14 @@ static void test_blind(const char *engine, const char *layout)
 
 	begin(engine, layout, true);
 	names_put(NAMES);
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	lines = store->blobs->extents.lines;
 	for (n = 0; n < store->engine->geo.leaves; n++) {
 		if (!is_leaf(n))
 			continue;
 		hidden++;
 		found += blind_attach(n, lines);
-		crab_store_abandon(store);
-		store = store_attach(&media);
+		store = store_cut(store);
 	}
 	tap_check(found > 1, "%u leaves are noticed", found);
 	tap_ok(true, "%s %s: attach notices %u of %u leaves that read ones when blobs are marked",

@@ -5,20 +5,12 @@
  * same, a commit that has no room for its second value, an old value that cannot be noted, a record
  * that is gone.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_commit.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES	300U
 #define LARGE	3000U
@@ -48,8 +40,7 @@ static void end(void)
 {
 	if (store->blobs)
 		store->blobs->raw = raw;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static int put(u64 key, u32 bytes)
@@ -276,8 +267,6 @@ int main(void)
 {
 	char name[2][SAME_CRC_BYTES];
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	same_crc(1, name[0]);
 	same_crc(2, name[1]);

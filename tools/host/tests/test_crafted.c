@@ -10,22 +10,12 @@
  *
  *   test_crafted [NODES]
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "engines/nvtree/inner.h"
 #include "media/badmem.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LIMIT		2.6	/* times the blocks for twice the nodes */
 #define NODE_BYTES	256U
@@ -162,8 +152,7 @@ static u64 repair_cost(u64 n, bool full)
 	tap_check(check.records == leaves, "%llu records", check.records);
 	for (i = 0; i < leaves; i += leaves / 16)
 		tap_check(!crab_store_search(store, i * STEP, &value) && value == i, "%llu", i);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -214,8 +203,7 @@ static u64 end(u64 before)
 {
 	u64 cost = blocks - before;
 
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -304,8 +292,7 @@ static u64 search_cost(u64 leaves, u64 at_least)
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	for (i = 0; i < keys; i++)
 		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	for (i = keys / 16; i < keys / 16 * 15; i++)
 		tap_check(!store_delete(store, i * STEP), "delete");
 	tap_check(emptied(nv_tree_of(store->engine)) >= at_least, "%llu empty parent nodes",
@@ -317,8 +304,7 @@ static u64 search_cost(u64 leaves, u64 at_least)
 	tap_check(!crab_store_seek(store, keys / 2 * STEP, CRAB_SEEK_LE, &record), "seek down");
 	tap_check(record.value == keys / 16 - 1, "seek down: %llu", record.value);
 	before = blocks - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return before;
 }
 
@@ -350,8 +336,7 @@ static u64 deleted_cost(u64 n)
 	tap_check(!crab_store_seek(store, 0, CRAB_SEEK_GE, &record) && record.value == n, "up");
 	tap_check(crab_store_seek(store, n * STEP - 1, CRAB_SEEK_LE, &record) == -ENOENT, "down");
 	before = blocks - before;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return before;
 }
 
@@ -416,8 +401,7 @@ static u64 follow_cost(u64 n, enum order order)
 	tap_check(tree->nb.leaves == 2 * n + EA_QUARTERS - 1, "%llu leaves", tree->nb.leaves);
 	tap_check(turn_longest <= TURN_BLOCKS && blocks - turn_begin <= TURN_BLOCKS,
 		  "%llu blocks without a chance to reschedule", max(turn_longest, blocks - turn_begin));
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return cost;
 }
 
@@ -459,8 +443,7 @@ static u64 lost_cost(u64 n, bool back)
 	cost = blocks - cost;
 	tap_check(i == (u64)-EUCLEAN, "search: %lld", (long long)i);
 	leaf->high = high;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 	return cost;
 }
 
@@ -495,8 +478,7 @@ static void test_spoilt(u64 n)
 	tap_ok(tree->nodes.spoilt > n && turn_longest <= TURN_BLOCKS,
 	       "clfb: attach sets %llu bad nodes aside, %llu blocks without a chance to reschedule",
 	       tree->nodes.spoilt, turn_longest);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(int argc, char **argv)
@@ -504,8 +486,6 @@ int main(int argc, char **argv)
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
 	enum order order;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_seed(1);
 	test_repair(n, false);
 	test_repair(n, true);

@@ -6,19 +6,10 @@
  * Invariant: the call that meets the change returns -EUCLEAN and describes it; it stores nothing.
  * A merge or an entry that meets it is left out, and the call succeeds.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/random.h>
-#include <linux/string.h>
 
 #include "engines/fastfair/tree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define NODE_BYTES	256U
 #define NODES		128U
@@ -268,8 +259,7 @@ static void test_meeting(const struct meeting *m)
 		  after.records, after.leaves_used);
 	tap_ok(err == (m->done ? 0 : -EUCLEAN) && strstr(found->what, m->what) && *found->what, "%s: %d, %s", m->name, err,
 	       found->what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* A delete after which the second leaf and the first one fit in one, but one of them has changed */
@@ -296,8 +286,7 @@ static void test_thin(void (*change)(void), bool merged, const char *what)
 		  after.records, after.leaves_used);
 	tap_ok(!err && strstr(store->engine->found.what, what), "merge: %d, %s", err,
 	       store->engine->found.what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* Blocks that the split of a leaf takes */
@@ -346,8 +335,7 @@ static void test_fill(void)
 		media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
 		store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
 		insert_all(&seed);
-		crab_store_detach(store);
-		media_destroy(&media);
+		store_end(store);
 	}
 	tap_ok(true, "a full store has an entry for each node");
 }
@@ -369,8 +357,7 @@ static void test_reserve(void)
 	tap_check(op.fresh < NODES && pool->free == free - 1, "it took block %llu", op.fresh);
 	crab_ff_op_end(&op);
 	tap_ok(pool->free == free, "a block that is reserved, and not used, is free again");
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Again and again, a node of a full store is removed, then the store is filled; returns the records */
@@ -392,8 +379,7 @@ static u32 refill_once(u32 nodes, bool late)
 		n += insert_all(&seed);
 	}
 	crab_host_poll_late = false;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return n;
 }
 
@@ -458,12 +444,10 @@ static void test_sides(void)
 	for (taken = 0; taken < SLOTS; taken++) {
 		sides_once(taken, &refused, &missing);
 		sides_end("without entries");
-		crab_store_detach(store);
-		store = store_attach(&media);
+		store = store_again(store);
 		tap_check(!ff()->gaps, "attach adds no entry");
 		sides_end("attach");
-		crab_store_detach(store);
-		media_destroy(&media);
+		store_end(store);
 	}
 	tap_ok(refused && missing, "%u splits are refused without memory, %u nodes get no entry", refused,
 	       missing);
@@ -498,8 +482,7 @@ static void test_clean(void)
 	store = crab_store_attach(&media, &options, &report);
 	tap_ok(!IS_ERR(store) && looks >= nodes + nodes / CUT_LOOKS, "attach after a cut: %u looks for %llu nodes", looks,
 	       nodes);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Takes every second entry of a node away, or all of them */
@@ -559,16 +542,13 @@ static void test_entries(bool all, bool readonly)
 		  report.records == RECORDS, "check: %s", report.damage.what);
 	tap_ok(!lost && !missing == !readonly, "without %s entry, %llu of them in memory: %llu are lost",
 	       all ? "an" : "every second", missing, lost);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(meetings); i++)

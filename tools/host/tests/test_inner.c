@@ -42,8 +42,7 @@ static void end(void)
 {
 	most = SIZE_MAX;
 	model_compare(model, store);
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	model_compare(model, store);
 	crab_store_detach(store);
 	model_destroy(model);

@@ -5,21 +5,10 @@
  * reach it: a split and an unlink of nbtree, and splits of clfb up to a new root, in trees of one leaf
  * and in trees with one full node, whose children then need as many nodes as any children can.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/leaf.h"
 #include "engines/nbtree/nbtree.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define WRITES	60000U
 #define FAR	(1ULL << 60)	/* a key that needs all bytes */
@@ -42,8 +31,7 @@ static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 le
 
 static void end(void)
 {
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* The lines of one write */
@@ -241,8 +229,6 @@ int main(void)
 {
 	u32 i, kind;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++)
 		for (kind = 0; kind < MODEL_KINDS; kind++)

@@ -4,22 +4,13 @@
  * read-only, keys of names with the same crc, records and names that change on the media, names that
  * were erased under a snapshot; and that the two tables that are treaps keep their form.
  */
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "same_crc.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
 #include "store/named_priv.h"
 #include "store/notes.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
-#include "tests/rng.h"
+#include "test.h"
 
 static struct crab_media media;
 static struct crab_store *store;
@@ -42,8 +33,7 @@ static void begin(void)
 static void end(void)
 {
 	store->blobs->raw = raw;
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 static struct crab_blob_write write_of(const char *name)
@@ -575,8 +565,6 @@ static void test_notes_treap(bool down)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_readonly();
 	test_again();

@@ -55,7 +55,6 @@ static void attach_again(struct crab_attach_report *report)
 {
 	crab_store_abandon(store);
 	store = badmedia_attach(report);
-	tap_check(!IS_ERR(store), "attach");
 }
 
 /* A leaf in use: its number */
@@ -445,8 +444,7 @@ static void test_all(const char *const *subject)
 		tap_check(i == RECORDS / 2 || !store_delete(store, i * STEP), "delete %llu", i);
 	if (!strcmp(subject[0], "clfb"))
 		nodes = store->engine->geo.leaves - clfb_tree_of(store->engine)->nodes.free;
-	while (crab_store_maintain(store))
-		;
+	store_maintain(store);
 	crab_store_info(store, &info);
 	hit = store->engine->ops->quarantine(store->engine, 0, BAD_SIZE);
 	tap_check(info.stats.splits && info.stats.unlinks, "%llu splits", info.stats.splits);
@@ -481,8 +479,6 @@ int main(void)
 {
 	u32 i, which;
 
-	if (!badmedia_ready())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_refused(subjects[i]);

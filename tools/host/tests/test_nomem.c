@@ -7,21 +7,10 @@
  *
  * A write of clfb takes no memory.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/nbtree/eadr/eadr.h"
-#include "model.h"
 #include "store/commit.h"
 #include "store/cursor.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define LEAVES		64U
 #define WRITES		4000U
@@ -114,8 +103,7 @@ static void expect_good(const char *when)
 
 static void maintain(void)
 {
-	while (crab_store_maintain(store))
-		;
+	store_maintain(store);
 }
 
 /* Writes, scans and batches: random histories */
@@ -227,8 +215,7 @@ static void test_history(const char *const *layout, bool all)
 	tap_ok(true, "%s %s: %s: %u writes refused, %u done without memory, %u scans, %u in batches",
 	       layout[0], layout[1], all ? "no memory from one allocation on" : "one allocation fails",
 	       refused, without, scans, batches);
-	crab_store_detach(store);
-	store = store_attach(&media);
+	store = store_again(store);
 	model_compare(model, store);
 	model_destroy(model);
 	end();
@@ -385,8 +372,7 @@ static bool commit_without(long n, bool all, u64 records, u32 *stuck)
 	tap_check(all || !crab_store_is_readonly(store), "read-only after one failure");
 	expect_commit("committed", records);
 	*stuck += crab_store_is_readonly(store);
-	crab_store_abandon(store);
-	store = store_attach(&media);
+	store = store_cut(store);
 	tap_check(!crab_store_is_readonly(store), "read-only after attach");
 	expect_commit("attached", records);
 	crab_store_detach(store);
@@ -485,8 +471,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
 		test_history(layouts[i], false);

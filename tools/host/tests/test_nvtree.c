@@ -439,8 +439,6 @@ static void test_stopped(void)
 /* Inserts without memory for the sides of fresh leaves, of which one allocation makes 128 */
 static void test_sides(void)
 {
-	struct crab_check_report report;
-	struct crab_old old;
 	u64 key, free, made;
 	u32 sides = 0;
 	int err;
@@ -451,16 +449,16 @@ static void test_sides(void)
 		free = tree()->pool.free;
 		made = atomic64_read(&tree()->sides.made);
 		crab_host_fail_alloc = 0;
-		err = crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		err = store_put(store, key, key);
 		crab_host_fail_alloc = -1;
 		if (!err)
 			continue;
 		tap_check(err == -ENOMEM && search(key) == -ENOENT && tree()->pool.free == free,
 			  "key %llu: %d, %llu free leaves of %llu", key, err, tree()->pool.free, free);
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old), "again");
+		tap_check(!store_put(store, key, key), "again");
 		sides += atomic64_read(&tree()->sides.made) > made;
 	}
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	tap_ok(sides == 1, "a split without memory for a side is refused, and keeps no leaf: %u", sides);
 	end();
 }

@@ -7,20 +7,10 @@
  * Invariant: attach believes all entries or none, no record is lost, and the first read of a leaf
  * describes its change.
  */
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/random.h>
-#include <linux/string.h>
-
 #include "engines/nvtree/nvtree.h"
 #include "media/badmem.h"
 #include "media/crc.h"
-#include "model.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 #include "tests/seal.h"
 
 #define LEAF_BYTES	128U
@@ -114,7 +104,6 @@ static void seal(u32 i)
 /* A detached store whose entries are parked in three blocks */
 static void begin(void)
 {
-	struct crab_old old;
 	u64 key;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
@@ -123,7 +112,7 @@ static void begin(void)
 	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
-		tap_check(!crab_store_insert(store, key * 10, key, CRAB_INSERT_EITHER, &old), "insert");
+		tap_check(!store_put(store, key * 10, key), "insert");
 	tap_check(tree()->leaves == USED && tree()->room == ROOM, "%llu leaves", tree()->leaves);
 	crab_store_detach(store);
 	blocks_find();
@@ -154,7 +143,6 @@ static int search(u64 key)
 /* All records are there */
 static void expect(const char *name, bool yes)
 {
-	struct crab_check_report report;
 	struct crab_store_info info;
 	u64 key;
 
@@ -164,7 +152,7 @@ static void expect(const char *name, bool yes)
 	crab_store_info(store, &info);
 	tap_check(info.stats.records == RECORDS && info.stats.leaves_used == USED,
 		  "%llu records in %llu leaves", info.stats.records, info.stats.leaves_used);
-	tap_check(!crab_store_check(store, &report) && !report.damage.count, "%s", report.damage.what);
+	store_check_good(store);
 	tap_ok(believed() == yes, "%s: attach %s the entries", name,
 	       believed() ? "believes" : "does not believe");
 	crab_store_abandon(store);
@@ -378,8 +366,7 @@ static void test_head(void)
 	attach(true);
 	tap_ok(!believed() && store->engine->damage.count, "the head of the list is damaged: %s",
 	       store->engine->damage.what);
-	crab_store_abandon(store);
-	media_destroy(&media);
+	store_abandon(store);
 }
 
 /* Changes of the second leaf, or of the last one */
@@ -467,8 +454,7 @@ static void test_fault(const struct fault *f)
 	tap_check(info.stats.leaves_bad == 1 && crab_pool_is_closed(&tree()->pool),
 		  "%llu leaves are quarantined", info.stats.leaves_bad);
 	tap_ok(err == -EUCLEAN && strstr(found->what, f->what), "first read: %d, %s", err, found->what);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static void test_faults(void)
@@ -550,23 +536,21 @@ static void test_dying(void)
 static u32 room_once(bool instant)
 {
 	u64 key, end = 0;
-	struct crab_old old;
 
 	media = media_create(CRAB_POOL_OFFSET + MANY * LARGE);
 	store = store_format_attach(&media, "nvtree", "", LARGE);
 	for (key = 0; tree()->leaves < MANY * 3 / 4; key++)
-		crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old);
+		store_put(store, key, key);
 	for (end = key, key = 0; key < end; key++)
 		if (key % 4)
-			crab_store_delete(store, key, &old);
+			store_delete(store, key);
 	tree()->tuning.instant = instant;
 	crab_store_detach(store);
 	attach(false);
 	tap_check(believed() == instant, "believed: %d", believed());
-	for (key = end; !crab_store_insert(store, key, key, CRAB_INSERT_EITHER, &old); key++)
+	for (key = end; !store_put(store, key, key); key++)
 		;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	return key - end;
 }
 
@@ -581,8 +565,6 @@ static void test_room(void)
 
 int main(void)
 {
-	if (crab_persist_init())
-		return 2;
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	crab_nv_tuning_default.instant = true;

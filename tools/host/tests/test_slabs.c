@@ -6,11 +6,9 @@
  *
  *   test_slabs [SLABS]
  */
-#include <stdlib.h>
-
 #include "media/format.h"
 #include "shared/extent.h"
-#include "tap.h"
+#include "test.h"
 
 #define LIMIT		2.6	/* times the work for twice the slabs */
 #define EXTENT_CLASS	19	/* a slab has two extents */

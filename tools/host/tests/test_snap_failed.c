@@ -8,20 +8,10 @@
  *
  *   test_snap_failed [ROUNDS [SEED]]
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define KEYS	6U
 #define SNAPS	5U
@@ -79,8 +69,7 @@ static void begin(bool names)
 static void end(void)
 {
 	store->blobs->raw = raw;
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 static const char * const name[KEYS] = { "a", "b", "c", "d", "e", "f" };
@@ -125,10 +114,9 @@ static void erase(u32 i)
 static void refused(u32 i)
 {
 	u64 notes = store->gate ? store->gate->notes : 0;
-	struct crab_old old;
 
-	tap_check(crab_store_insert(store, i, 1, CRAB_INSERT_EITHER, &old) == -EOPNOTSUPP &&
-		  crab_store_delete(store, i, &old) == -EOPNOTSUPP, "a record in a store of values");
+	tap_check(store_put(store, i, 1) == -EOPNOTSUPP &&
+		  store_delete(store, i) == -EOPNOTSUPP, "a record in a store of values");
 	tap_check(!store->gate || store->gate->notes == notes, "a note of a record");
 }
 
@@ -367,8 +355,7 @@ static void test_kinds(void)
 	err[1] = crab_snap_list(store, open[0].snap, &cursor, &entry, 1);
 	tap_check(err[0] == -EOPNOTSUPP && err[1] == -EOPNOTSUPP, "values: %d and %d", err[0], err[1]);
 	snap_close(&open[0]);
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 	begin(false);
 	snap_open(&open[0]);
 	err[0] = crab_snap_named_get(store, open[0].snap, "a", 1, &get);
@@ -423,8 +410,6 @@ int main(int argc, char **argv)
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	if (crab_persist_init())
-		return 2;
 	test_put();
 	test_refused();
 	test_conditions();

@@ -5,19 +5,12 @@
  * at each place where it looks, and the next one finds the same. So does CHECK, which reports no
  * damage then, and so do reads that pass many keys and return none.
  */
-#include <string.h>
-
-#include <linux/err.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/minmax.h>
 
 #include "engines/clfb/clfb.h"
-#include "model.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
-#include "store/store_priv.h"
-#include "tap.h"
+#include "test.h"
 
 #define POOL_BYTES	(256 * 1024)
 #define KEYS		2000U
@@ -53,20 +46,18 @@ static void attach(void)
 
 static void begin(const struct subject *s)
 {
-	struct crab_old old;
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
 	store = store_format_attach(&media, s->engine, s->layout, leaf_bytes_of(s->engine, s->layout));
 	for (i = 0; i < KEYS; i++)
-		tap_check(!crab_store_insert(store, i, i, CRAB_INSERT_CREATE, &old), "insert %llu", i);
+		tap_check(!store_insert(store, i, i, CRAB_INSERT_CREATE), "insert %llu", i);
 	crab_store_detach(store);
 }
 
 static void end(void)
 {
-	crab_store_detach(store);
-	media_destroy(&media);
+	store_end(store);
 }
 
 /* Reads all records, in calls that are each stopped after some leaves; returns their number */
@@ -324,7 +315,6 @@ static int seek_up(struct crab_snap *snap)
 static void test_snap(void)
 {
 	struct crab_snap *snap;
-	struct crab_old old;
 	u32 up, down, seek;
 	u64 key;
 
@@ -334,7 +324,7 @@ static void test_snap(void)
 	attach();
 	snap = crab_store_observe(store) < 0 ? NULL : crab_snap_open(store);
 	for (key = 0; key < KEYS / 4; key++)
-		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_CREATE, &old), "insert");
+		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "insert");
 	up = read_killed(read_up, snap, 0);
 	down = read_killed(read_down, snap, 0);
 	seek = read_killed(seek_up, snap, -ENOENT);
@@ -428,8 +418,6 @@ int main(void)
 {
 	u32 i;
 
-	if (crab_persist_init())
-		return 2;
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
 		test_scan(&subjects[i]);
 	for (i = 0; i < ARRAY_SIZE(subjects); i++)
