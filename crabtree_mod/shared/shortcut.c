@@ -137,6 +137,14 @@ static void *walk_entry(struct shortcut_walk *walk, u32 bucket)
 	return (void *)((unsigned long)walk->child << CRAB_SHORTCUT_BITS | part);
 }
 
+/* As crab_shortcut_child(), but NULL also where the entry can be wrong */
+static void *shortcut_child_exact(const struct crab_shortcut *at, u32 part)
+{
+	u32 from = (unsigned long)READ_ONCE(at->word) & CRAB_SHORTCUT_ASK;
+
+	return from == part ? NULL : crab_shortcut_child(at, part);
+}
+
 /* All entries are asked for before the first is read */
 void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
 {
@@ -150,7 +158,7 @@ void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u3
 		prefetch(at[i]);
 	}
 	for (i = 0; i < n; i++) {
-		found[i] = at[i] ? crab_shortcut_child(at[i], parts[i]) : NULL;
+		found[i] = at[i] ? shortcut_child_exact(at[i], parts[i]) : NULL;
 		if (!found[i])
 			others[count++] = keys[i];
 	}

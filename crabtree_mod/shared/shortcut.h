@@ -159,6 +159,10 @@ static __always_inline void *crab_shortcut_find(const struct crab_index *index, 
  * @keys: any but CRAB_INDEX_PAD
  * @n: how many, CRAB_SHORTCUT_MANY at most
  * @found: out: one child for each key
+ *
+ * An operation of a batch that is led to the wrong leaf takes a fence of its own. So the index is
+ * asked where an entry can be wrong.
+ *
  * Context: as crab_index_find().
  */
 void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
