@@ -55,7 +55,8 @@ static __always_inline u64 line_slots(u32 slot)
 /* The first slot of the group after the one that begins with @first; after the last one, 0 */
 static u32 group_after(const struct crab_tree *tree, u32 first)
 {
-	return first == tree->homes.last ? 0 : first + CRAB_SLOTTED_GROUP;
+	first += CRAB_SLOTTED_GROUP;
+	return first < tree->slots ? first : 0;
 }
 
 #define SLOT_NONE	(-1)	/* no slot has the key */

@@ -22,6 +22,7 @@
 #ifndef CRABTREE_ENGINES_CRAB_HOME_H
 #define CRABTREE_ENGINES_CRAB_HOME_H
 
+#include <linux/log2.h>
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -50,7 +51,7 @@ static_assert(sizeof(struct crab_dslot[CRAB_SLOTTED_LINE]) == CRAB_LINE);
 
 /**
  * struct crab_homes - division of leaves
- * @last: the first slot of the last group; the number of groups is a power of two
+ * @last: the first slot of the last group that has homes; their number is a power of two
  * @fronts: lines at the begin of a group that are first home lines
  * @back: the first line of the second home lines, counted from the begin of the group, too
  * @backs: number of second home lines
@@ -65,10 +66,10 @@ struct crab_homes {
 /* Initialise for a leaf size */
 static inline void crab_homes_init(struct crab_homes *homes, u32 leaf_bytes)
 {
-	u32 slots = leaf_bytes / sizeof(struct crab_dslot);
+	u32 groups = DIV_ROUND_UP(crab_leaf_slots(leaf_bytes), CRAB_SLOTTED_GROUP);
 	u32 lines = min_t(u32, leaf_bytes / CRAB_LINE - 1, CRAB_HOME_LINES);
 
-	homes->last = round_down(slots - 1, CRAB_SLOTTED_GROUP);
+	homes->last = (rounddown_pow_of_two(groups) - 1) * CRAB_SLOTTED_GROUP;
 	homes->fronts = DIV_ROUND_UP(lines * CRAB_HOME_FRONT, 5);
 	homes->backs = max(lines - homes->fronts, 1U);
 	homes->back = lines - homes->backs;	/* the front, if there is only one line */
