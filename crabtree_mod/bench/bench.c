@@ -26,7 +26,7 @@ MODULE_PARM_DESC(keys, "Number of keys");
 
 static uint leaf;
 module_param(leaf, uint, 0444);
-MODULE_PARM_DESC(leaf, "Leaf size in bytes");
+MODULE_PARM_DESC(leaf, "Leaf size in bytes; 0: as FORMAT chooses it");
 
 /**
  * struct bench_run - state of a run

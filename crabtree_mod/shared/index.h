@@ -50,7 +50,7 @@ struct crab_index_node {
  * @before: the table before @shortcuts, while readers may use it; or NULL
  * @cookie: of the grace period after which none does
  * @table_bytes: memory of both tables
- * @unfilled: chunks of @shortcuts that are to be filled
+ * @unfilled: chunks of @shortcuts that are to be filled, for those that have neither lock nor RCU
  * @shortens: crab_shortcut_build() was called
  * @right: rightmost node of each level, while entries are appended
  * @lock: the owner's lock that excludes changes; NULL until crab_index_set_lock()

@@ -65,9 +65,9 @@ int target_no_image(const struct target *target, const char *verb);
  * .args_doc has; the first field of @args is the target.
  */
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
-/* ... of a verb whose only argument is the target */
+/* The same for a verb whose only argument is the target */
 void verb_parse_bare(struct target *target, const char *doc, int argc, char **argv);
-/* ... of a verb with a file as its only argument, which is returned */
+/* The same for a verb whose only argument is a file: returns its name */
 const char *verb_parse_file(struct target *target, const char *doc, int argc, char **argv);
 
 /* error.c: a text without control characters, to be freed; NULL: no memory */

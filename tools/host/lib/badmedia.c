@@ -83,6 +83,12 @@ struct crab_store *badmedia_attach(struct crab_attach_report *report)
 	return store;
 }
 
+struct crab_store *badmedia_cut(struct crab_store *store, struct crab_attach_report *report)
+{
+	crab_store_abandon(store);
+	return badmedia_attach(report);
+}
+
 void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
 		   struct crab_geometry *geo)
 {

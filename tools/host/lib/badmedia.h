@@ -77,6 +77,9 @@ u32 badmedia_count(struct crab_store *store, u64 last, bool back, u32 *errors);
 /* Attaches; an error ends the program. @report: out, or NULL */
 struct crab_store *badmedia_attach(struct crab_attach_report *report);
 
+/* The same after a power cut of @store */
+struct crab_store *badmedia_cut(struct crab_store *store, struct crab_attach_report *report);
+
 /**
  * badmedia_search() - judge that each key has its value or is quarantined
  * @store: the store

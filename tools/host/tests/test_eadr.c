@@ -47,13 +47,6 @@ static void end(void)
 	badmedia_end();
 }
 
-static void attach_again(struct crab_attach_report *report)
-{
-	crab_store_abandon(store);
-	store = badmedia_attach(report);
-	tap_check(!IS_ERR(store), "attach");
-}
-
 /* Traces of a power cut in a leaf that froze */
 static void test_frozen(bool slot, bool link)
 {
@@ -67,7 +60,7 @@ static void test_frozen(bool slot, bool link)
 		d->slot[0].key ^= cpu_to_le64(EA_LIVE | EA_FROZEN);
 	if (link)
 		d->head.next |= cpu_to_le64(EA_LINK_MARK);
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	crab_store_info(store, &info);
 	tap_check(info.stats.records == RECORDS && info.stats.repairs == slot + link,
 		  "%llu records, %llu repairs", info.stats.records, info.stats.repairs);
@@ -90,7 +83,7 @@ static void test_quarter(void)
 	after = leaf_of(2 * quarter);
 	nb_leaf_media(nb(), before)->head.next =
 		cpu_to_le64(crab_link_to(&store->engine->geo, after->number, after->birth));
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "spans a quarter"),
 	       "no leaf has keys of two quarters: %s", report.reason);
 	end();

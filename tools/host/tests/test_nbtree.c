@@ -51,12 +51,6 @@ static void end(void)
 	badmedia_end();
 }
 
-static void attach_again(struct crab_attach_report *report)
-{
-	crab_store_abandon(store);
-	store = badmedia_attach(report);
-}
-
 /* A leaf in use: its number */
 static u64 leaf_of(u64 key)
 {
@@ -284,7 +278,7 @@ static void test_stale(void)
 	high = leaf->high;
 	for (key = low; key < high; key++)
 		store_delete(store, key);
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	for (key = low; key < high; key++)
 		tap_check(verb(0, key) == -ENOENT, "%llu is back", key);
 	tap_ok(report.verdict == CRAB_VERDICT_GOOD, "adr: no stale key returns: %s", report.reason);
@@ -316,7 +310,7 @@ static void test_zero(const char *layout)
 	crab_head_store(&flow, geo.store_id, &head);
 	nb_leaf_media(nb(), crab_index_find(&nb()->index, last->low - 1))->head.next =
 		cpu_to_le64(crab_link_to(&geo, last->number, head.birth));
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	tap_check(report.verdict == CRAB_VERDICT_GOOD && !head.next, "%s", report.reason);
 	for (i = 1; i <= 2 * ROOM; i++)
 		tap_check(!put(key + i * STEP), "%s: insert %llu", layout, i);
@@ -337,7 +331,7 @@ static void test_line(const char *layout)
 	begin("nbtree", layout);
 	offset = crab_leaf_offset(&store->engine->geo, leaf_of(MIDDLE));
 	crab_badmem_add(&badmedia_list, offset + LEAF_BYTES - CRAB_LINE, CRAB_LINE);
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	tap_check(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "uncorrectable memory"), "%s",
 		  report.reason);
 	tap_check(verb(0, MIDDLE) == -EUCLEAN && !verb(0, STEP), "lookup");
@@ -361,7 +355,7 @@ static void test_last(const char *layout)
 	crab_head_load(&badmedia, offset, store->engine->geo.store_id, &head);
 	head.low = CRAB_KEY_EMPTY;
 	crab_head_store(&flow, store->engine->geo.store_id, &head);
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "do not ascend"),
 	       "%s: no leaf begins with the reserved key: %s", layout, report.reason);
 	end();
@@ -386,7 +380,7 @@ static void test_births(const char *layout)
 	head.next = crab_link_end(geo->store_id, head.self, birth);
 	crab_head_store(&flow, geo->store_id, &head);
 	nb_leaf_media(nb(), before)->head.next = cpu_to_le64(crab_link_to(geo, last->number, birth));
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, "hardly any births are left"),
 	       "%s: births that come to their end: %s", layout, report.reason);
 	end();
@@ -404,7 +398,7 @@ static void test_broken(const char *layout)
 	leaf = crab_index_find(&nb()->index, MIDDLE);
 	low = leaf->low;
 	nb_leaf_media(nb(), leaf)->head.next ^= cpu_to_le64(1ULL << 63);
-	attach_again(&report);
+	store = badmedia_cut(store, &report);
 	crab_store_info(store, &info);
 	tap_check(report.verdict == CRAB_VERDICT_RO && crab_pool_is_closed(store->engine->pool), "%s",
 		  report.reason);
