@@ -148,13 +148,14 @@ static void *shortcut_child_exact(const struct crab_shortcut *at, u32 part)
 /* All entries are asked for before the first is read */
 void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found)
 {
+	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
 	const struct crab_shortcut *at[CRAB_SHORTCUT_MANY];
 	u32 parts[CRAB_SHORTCUT_MANY], i, count = 0;
 	void *children[CRAB_SHORTCUT_MANY];
 	u64 others[CRAB_SHORTCUT_MANY];
 
 	for (i = 0; i < n; i++) {
-		at[i] = crab_shortcut_at(index, keys[i], &parts[i]);
+		at[i] = crab_shortcut_at(table, keys[i], &parts[i]);
 		prefetch(at[i]);
 	}
 	for (i = 0; i < n; i++) {
@@ -168,6 +169,34 @@ void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u3
 	while (n--)
 		if (!found[n])
 			found[n] = children[--count];
+}
+
+/* The entries of a chunk from one of them on */
+static u32 shortcut_left(const struct crab_shortcuts *table, u32 bucket)
+{
+	return min(CRAB_SHORTCUT_CHUNK - bucket % CRAB_SHORTCUT_CHUNK, table->buckets - bucket);
+}
+
+u32 crab_shortcut_find_run(const struct crab_index *index, u64 key, u32 n, void **found)
+{
+	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
+	u32 part, count = 1, i, left;
+	const struct crab_shortcut *at = crab_shortcut_at(table, key, &part);
+	unsigned long word;
+
+	found[0] = at ? crab_shortcut_child(at, part) : NULL;
+	if (!found[0])
+		return 0;
+	left = shortcut_left(table, crab_shortcut_scale(table, key) >> 32);
+	/* The child of an entry is that of the entry before, or the next one */
+	for (i = 0; i < left && count < n; i++) {
+		word = (unsigned long)rcu_dereference_raw(at[i].word);
+		if ((word & CRAB_SHORTCUT_ASK) == CRAB_SHORTCUT_ASK)
+			break;
+		found[count] = (void *)(word >> CRAB_SHORTCUT_BITS);
+		count += found[count] != found[count - 1];
+	}
+	return count;
 }
 
 void crab_shortcut_update(struct crab_index *index, u64 low)

@@ -97,16 +97,15 @@ static __always_inline u32 crab_shortcut_part(u64 scaled)
 
 /**
  * crab_shortcut_at() - find the entry of a key
- * @index: the index
+ * @table: rcu_dereference_raw() of the index's, or NULL
  * @key: any but CRAB_INDEX_PAD
  * @part: out: the part of the bucket in which the key is
  * Context: as crab_shortcut_find().
  * Return: the entry, or NULL if there is none.
  */
 static __always_inline const struct crab_shortcut *
-crab_shortcut_at(const struct crab_index *index, u64 key, u32 *part)
+crab_shortcut_at(const struct crab_shortcuts *table, u64 key, u32 *part)
 {
-	const struct crab_shortcuts *table = rcu_dereference_raw(index->shortcuts);
 	const struct crab_shortcut *chunk;
 	u64 scaled;
 	u32 bucket;
@@ -148,7 +147,8 @@ static __always_inline void *crab_shortcut_child(const struct crab_shortcut *at,
 static __always_inline void *crab_shortcut_find(const struct crab_index *index, u64 key)
 {
 	u32 part;
-	const struct crab_shortcut *at = crab_shortcut_at(index, key, &part);
+	const struct crab_shortcut *at = crab_shortcut_at(rcu_dereference_raw(index->shortcuts),
+							  key, &part);
 
 	return likely(at) ? crab_shortcut_child(at, part) : NULL;
 }
@@ -166,6 +166,32 @@ static __always_inline void *crab_shortcut_find(const struct crab_index *index, 
  * Context: as crab_index_find().
  */
 void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u32 n, void **found);
+
+/**
+ * crab_shortcut_find_run() - find the child of a key and children after it without the index
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ * @n: maximum number of children
+ * @found: out: the children, in order of their keys
+ *
+ * Context: as crab_shortcut_find(). After a concurrent change a child may be missing in between.
+ * Return: the number of children, which is less than @n also where a chunk ends, or where the
+ * index would be asked for a key; 0: crab_index_find_run() is to be called.
+ */
+u32 crab_shortcut_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
+
+/**
+ * crab_shortcut_find_run() - find the child of a key and children after it without the index
+ * @index: the index
+ * @key: any but CRAB_INDEX_PAD
+ * @n: maximum number of children
+ * @found: out: the children, in order of their keys
+ *
+ * Context: as crab_shortcut_find(). After a concurrent change a child may be missing in between.
+ * Return: the number of children, which is less than @n also where a chunk ends, or where the
+ * index would be asked for a key; 0: crab_index_find_run() is to be called.
+ */
+u32 crab_shortcut_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
 
 /**
  * crab_shortcut_build() - make the table of an index that attach has built

@@ -9,6 +9,7 @@
 #include "kunit.h"
 
 #define INDEX_LEAVES	1200	/* three levels */
+#define INDEX_RUN	2U	/* children of a run */
 
 /* Not NULL, and in as many bits as a shortcut has room for */
 static void *index_leaf(u64 low)
@@ -134,6 +135,42 @@ static bool index_is_near(const struct crab_index *index, u64 key, const void *c
 }
 
 /*
+ * Compares a run of children, the first of which may be the next one, with the index; returns
+ * their number, or U32_MAX
+ */
+static u32 index_compare_run(const struct crab_index *index, u64 key)
+{
+	void *run[INDEX_RUN + 1] = { };
+	u32 n = crab_shortcut_find_run(index, key, INDEX_RUN, run), i;
+	struct crab_index_path path;
+
+	if (n > INDEX_RUN || run[INDEX_RUN] || (n && !index_is_near(index, key, run[0])))
+		return U32_MAX;
+	crab_index_walk(index, key, &path);
+	if (n && crab_index_child(&path) != run[0])
+		crab_index_next(index, &path);
+	for (i = 1; i < n; i++)
+		if (!crab_index_next(index, &path) || crab_index_child(&path) != run[i])
+			return U32_MAX;
+	return n;
+}
+
+/* Compares the runs of all keys; returns for how many in a hundred there was a whole one */
+static u32 index_compare_runs(struct kunit *test, const struct crab_index *index,
+			      enum index_spread spread)
+{
+	u32 i, n, whole = 0, wrong = 0;
+
+	for (i = 0; i < INDEX_LEAVES; i++) {
+		n = index_compare_run(index, index_spread_key(spread, i) + (i & 1));
+		wrong += n > INDEX_RUN;
+		whole += n == INDEX_RUN;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	return whole * 100 / INDEX_LEAVES;
+}
+
+/*
  * Compares the shortcuts with the index while nothing changes: those of several keys must be exact.
  * Returns for how many keys of a hundred there was one.
  */
@@ -179,8 +216,10 @@ static void index_shortcuts_change(struct kunit *test, struct crab_index *index,
 		else
 			crab_index_replace(index, low, index_leaf(low + i));
 		there[at] = !there[at] || i % 3 == 0;
-		if (i % 97 == 0)
+		if (i % 97 == 0) {
 			index_compare_shortcuts(test, index, spread);
+			index_compare_runs(test, index, spread);
+		}
 	}
 }
 
@@ -199,13 +238,17 @@ static void index_shortcuts_with(struct kunit *test, enum index_spread spread, u
 		there[i] = 1;
 	}
 	crab_shortcut_build(&index);
-	if (n == INDEX_LEAVES)
+	if (n == INDEX_LEAVES) {
 		KUNIT_EXPECT_GE(test, index_compare_shortcuts(test, &index, spread), wanted);
+		/* A run ends with its chunk, which may be of four buckets */
+		KUNIT_EXPECT_GE(test, index_compare_runs(test, &index, spread), wanted / 3);
+	}
 	index_shortcuts_change(test, &index, there, spread);
 	for (i = 1; i < INDEX_LEAVES; i++)
 		if (there[i])
 			crab_index_remove(&index, index_spread_key(spread, i));
 	index_compare_shortcuts(test, &index, spread);
+	index_compare_runs(test, &index, spread);
 	crab_index_destroy(&index);
 	KUNIT_EXPECT_EQ(test, index.table_bytes, 0ULL);
 }

@@ -148,17 +148,21 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 	return i;
 }
 
-static int batch_lookup(struct batch *b, u32 i)
+/* Where the key is not in the slot that it is most likely in */
+static noinline int batch_lookup_again(struct batch *b, u32 i)
 {
-	const struct crab_tree *tree = b->write.tree;
-	struct crab_leaf *leaf = b->found[i];
-	u64 key = b->ops[i].key, *value = &b->ops[i].value;
-	int err;
+	struct crab_batch_op *op = &b->ops[i];
+	int err = crab_layout_lookup(b->write.tree, b->found[i], op->key, &op->value);
 
-	if (crab_layout_lookup_at(tree, leaf, b->slot[i], key, value))
-		return 0;
-	err = crab_layout_lookup(tree, leaf, key, value);
 	return err == -ERANGE ? -EAGAIN : err;		/* alone it quarantines the leaf */
+}
+
+static __always_inline int batch_lookup(struct batch *b, u32 i)
+{
+	struct crab_batch_op *op = &b->ops[i];
+
+	return likely(crab_layout_lookup_at(b->write.tree, b->found[i], b->slot[i], op->key,
+					    &op->value)) ? 0 : batch_lookup_again(b, i);
 }
 
 /*
@@ -313,7 +317,9 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 	crab_shortcut_find_many(&tree->index, keys + from, end - from, (void **)b->found + from);
 	for (i = from; i < end; i++) {
 		b->found[i] = crab_leaf_of(tree, b->found[i]);
-		crab_prefetch_range(b->found[i], 2 * CRAB_LINE);
+		if (b->found[i])
+			crab_layout_prefetch_find(tree, b->found[i], keys[i],
+						  b->ops[i].verb == CRAB_VERB_INSERT);
 	}
 	for (i = from; i < end; i++)
 		if (b->found[i])

@@ -25,6 +25,23 @@ static __always_inline void crab_layout_prefetch_home(const struct crab_tree *tr
 }
 
 /**
+ * crab_layout_prefetch_find() - prefetch the lines of the descriptor that a search for a key reads
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: the key
+ * @absent: the leaf most likely does not have the key, so that all slots are searched
+ * Context: any.
+ */
+static inline void crab_layout_prefetch_find(const struct crab_tree *tree,
+					     const struct crab_leaf *leaf, u64 key, bool absent)
+{
+	if (likely(!tree->sorted))
+		crab_slotted_prefetch_find(tree, leaf, key, absent);
+	else
+		crab_prefetch_range(leaf, 2 * CRAB_LINE);
+}
+
+/**
  * crab_layout_next() - find the next slot with a record
  * @tree: the tree
  * @leaf: the leaf
@@ -203,15 +220,14 @@ static __always_inline struct crab_reader crab_layout_reader(struct crab_tree *t
 }
 
 /**
- * crab_layout_blind() - number of leaves that a scan prefetches before it knows their records
+ * crab_layout_is_blind() - test whether a scan prefetches leaves before it knows their records
  * @tree: the tree
- * @cap: room for records
  * Context: any.
- * Return: as many leaves, each full to 3/4, as have no more than @cap records, and one more.
+ * Return: true if the records are anywhere in a leaf.
  */
-static inline u32 crab_layout_blind(const struct crab_tree *tree, u32 cap)
+static inline bool crab_layout_is_blind(const struct crab_tree *tree)
 {
-	return tree->sorted ? 0 : 1 + cap / max(tree->slots * 3 / 4, 1U);
+	return !tree->sorted;
 }
 
 #endif /* CRABTREE_ENGINES_CRAB_LAYOUT_READ_H */

@@ -14,6 +14,7 @@
 
 #include "access.h"
 #include "layout.h"
+#include "shared/shortcut.h"
 #include "tree.h"
 
 #define SCAN_AHEAD	4U	/* leaves that a scan prefetches at a time */
@@ -95,19 +96,35 @@ static u32 scan_share(const struct crab_leaf *leaf, u32 count, u64 at)
 	return count * (u32)((high - at) >> shift) / max((u32)(range >> shift), 1U);
 }
 
+/* As many leaves, each full to 3/4, as have no more than @cap records, and one more */
+static u32 scan_leaves(const struct crab_tree *tree, u32 cap)
+{
+	return 1 + cap / max(tree->slots * 3 / 4, 1U);
+}
+
+/* Finds the leaves of the keys from @at on, at least @wanted of them if there are as many */
+static u32 scan_find(const struct crab_tree *tree, u64 at, u32 wanted, void **children)
+{
+	u32 n = crab_shortcut_find_run(&tree->index, at, SCAN_AHEAD, children);
+
+	if (likely(n >= wanted))
+		return n;
+	return crab_index_find_run(&tree->index, at, SCAN_AHEAD, children);
+}
+
 /*
- * Prefetches the leaves that hold the next @cap records; returns their number. The index returns
- * their places, so that the first ones need not wait for their descriptors.
+ * Prefetches the leaves that hold the next @cap records; returns their number. Their places are
+ * found with them, so that the first ones need not wait for their descriptors.
  */
 static u32 scan_fetch(struct crab_tree *tree, u64 at, u32 cap, struct crab_reader *readers)
 {
 	void *children[SCAN_AHEAD];
-	u32 n, i, count, blind;
+	u32 wanted = min(scan_leaves(tree, cap), SCAN_AHEAD), n, i, count, blind;
 
-	n = crab_index_find_run(&tree->index, at, SCAN_AHEAD, children);
+	n = scan_find(tree, at, wanted, children);
 	for (i = 0; i < n; i++)
 		readers[i] = crab_layout_reader(tree, children[i]);
-	blind = min(n, crab_layout_blind(tree, cap));
+	blind = crab_layout_is_blind(tree) ? min(n, wanted) : 0;
 	for (i = 0; i < blind; i++)
 		crab_layout_prefetch_scan(tree, readers[i].leaf,
 					  crab_leaf_of_media(tree, children[i]), 0);

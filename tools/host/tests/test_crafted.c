@@ -5,8 +5,9 @@
  * reads leaves that have none, and nvtree searches among parent nodes that deletes have emptied, and
  * over deleted keys. The index of the layout eadr of nbtree catches up with leaves that were replaced
  * while another task had its lock; its searches along the list end if that has changed. An attach of
- * clfb with bad memory under its nodes lets other tasks run. It measures no time: it counts the basic
- * blocks of the module's code that run.
+ * clfb with bad memory under its nodes lets other tasks run. The first scan of a slotted leaf sorts
+ * keys of which all are in a small part of its range. It measures no time: it counts the basic blocks
+ * of the module's code that run.
  *
  *   test_crafted [NODES]
  */
@@ -22,6 +23,7 @@
 #define LEAF_BYTES	512U
 #define STEP		10U	/* between two keys */
 #define TIMES		8U	/* as many leaves in the larger store of nvtree */
+#define RECORDS		400U	/* of one leaf */
 #define TURN_BLOCKS	20000	/* between two points that may reschedule */
 
 /* Work: the compiler inserts a call of this function into each basic block */
@@ -481,6 +483,33 @@ static void test_spoilt(u64 n)
 	store_end(store);
 }
 
+/* The first scan of a slotted leaf whose keys have the distance @step */
+static u64 sort_cost(u64 step)
+{
+	static struct crab_record records[RECORDS];
+	struct crab_store *store;
+	u64 i, cost;
+
+	media = media_create(1U << 20);
+	store = store_format_attach(&media, "crab", "slotted", CRAB_LEAF_BYTES_MAX);
+	for (i = 0; i < RECORDS; i++)
+		tap_check(!store_put(store, i * step, i), "insert");
+	cost = blocks;
+	tap_check(store->engine->ops->scan(store->engine, 0, ~1ULL, records, RECORDS) == RECORDS, "scan");
+	cost = blocks - cost;
+	store_end(store);
+	return cost;
+}
+
+static void test_sort(void)
+{
+	u64 spread = sort_cost(~0ULL / RECORDS), near = sort_cost(1);
+
+	tap_ok(spread <= 12 * RECORDS && near <= 50 * RECORDS,
+	       "slotted: a scan sorts %u spread keys in %llu blocks, as many near each other in %llu",
+	       RECORDS, spread, near);
+}
+
 int main(int argc, char **argv)
 {
 	u64 n = argc > 1 ? strtoull(argv[1], NULL, 0) : 4096;
@@ -500,5 +529,6 @@ int main(int argc, char **argv)
 	test_lost(n / 8, false);
 	test_lost(n / 8, true);
 	test_spoilt(4 * n);
+	test_sort();
 	return tap_done();
 }

@@ -117,7 +117,7 @@ static void look(void *arg)
 			keys[i] = (rng(&state) >> 32) % low_of(LEAVES);
 		rcu_read_lock();
 		n = 1;
-		switch (rng(&state) >> 62) {
+		switch ((rng(&state) >> 32) % 5) {
 		case 0:
 			crab_index_find_many(&tree, keys, n = MANY, found);
 			break;
@@ -126,6 +126,9 @@ static void look(void *arg)
 			break;
 		case 2:
 			crab_shortcut_find_many(&tree, keys, n = MANY, found);
+			break;
+		case 3:
+			n = crab_shortcut_find_run(&tree, keys[0], MANY, found);
 			break;
 		default:
 			found[0] = crab_index_find(&tree, keys[0]);

@@ -40,7 +40,7 @@ union order_counts {
 	__le64 words[ORDER_BUCKETS * sizeof(u16) / sizeof(u64)];
 };
 
-/* Gaps of a shell sort (M. Ciura), before the last one, 1; used if many share a bucket */
+/* Gaps of a shell sort (M. Ciura), before the last one, 1; used if eight records share a bucket */
 static const u32 order_gaps[] = { 57, 23, 10, 4 };
 
 /* A slot's number needs one byte or two; inline functions are compiled for both */
@@ -79,19 +79,21 @@ static __always_inline u32 order_count(union order_counts *counts, bool wide, u3
 	return count;
 }
 
-/* Convert the count of each bucket to the count before it */
-static __always_inline void order_sum(union order_counts *counts, bool wide)
+/* Converts the count of each bucket to the count before it; do eight records share a bucket? */
+static __always_inline bool order_sum(union order_counts *counts, bool wide)
 {
 	const u32 lane = wide ? 16 : 8;
 	const u64 each = U64_MAX / ((1U << lane) - 1);	/* as a factor: adds lower lanes */
-	u64 sum, before = 0;
+	u64 sum, before = 0, any = 0;
 	u32 i;
 
 	for (i = 0; i < ORDER_BUCKETS * lane / 64; i++) {
+		any |= le64_to_cpu(counts->words[i]);
 		sum = le64_to_cpu(counts->words[i]) * each;
 		counts->words[i] = cpu_to_le64((sum << lane) + before * each);
 		before += sum >> (64 - lane);
 	}
+	return any & ~(7 * each);
 }
 
 /*
@@ -138,17 +140,26 @@ static __always_inline void order_insert(const struct crab_media *media,
 	order_set(order, wide, i, slot);
 }
 
-/* Nearly linear if all but a few entries are in order */
-static __always_inline void order_sort(const struct crab_media *media,
-				       const struct crab_dslot *slots, void *order, bool wide,
-				       u32 count)
+/* Sorts entries of which parts are far from their places */
+static __always_inline void order_sort_far(const struct crab_media *media,
+					   const struct crab_dslot *slots, void *order, bool wide,
+					   u32 count)
 {
-	u64 key, before = 0;
 	u32 g, i;
 
 	for (g = 0; g < ARRAY_SIZE(order_gaps); g++)
 		for (i = order_gaps[g]; i < count && order_gaps[g] <= count / 16; i++)
 			order_insert(media, slots, order, wide, i, order_gaps[g]);
+}
+
+/* Sorts entries that are near their places */
+static __always_inline void order_sort(const struct crab_media *media,
+				       const struct crab_dslot *slots, void *order, bool wide,
+				       u32 count)
+{
+	u64 key, before = 0;
+	u32 i;
+
 	for (i = 0; i < count; i++) {
 		key = order_key(media, slots, order, wide, i);
 		if (likely(before <= key))
@@ -166,15 +177,17 @@ static __always_inline u32 order_make(const struct crab_tree *tree, const struct
 				      bool wide, u16 *items, void *order)
 {
 	union order_counts counts = { };
-	u32 count, i, at;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u32 count = order_collect(tree, leaf, wide, items, &counts), i, at;
+	bool far = order_sum(&counts, wide);
 
-	count = order_collect(tree, leaf, wide, items, &counts);
-	order_sum(&counts, wide);
 	for (i = 0; i < count; i++) {
 		at = order_count(&counts, wide, items[i] >> ORDER_SLOT_BITS);
 		order_set(order, wide, at, items[i] & ((1U << ORDER_SLOT_BITS) - 1));
 	}
-	order_sort(tree->base.media, crab_leaf_slot(tree, leaf, 0), order, wide, count);
+	if (unlikely(far))
+		order_sort_far(tree->base.media, slots, order, wide, count);
+	order_sort(tree->base.media, slots, order, wide, count);
 	return count;
 }
 

@@ -51,6 +51,19 @@ static inline void crab_slotted_prefetch(const struct crab_tree *tree,
 	crab_prefetch_range(&dleaf->slots[0], min(tree->slots, 256U) * sizeof(struct crab_dslot));
 }
 
+/* Prefetch the lines of a descriptor that a search for a key reads: of its group, or of all */
+static inline void crab_slotted_prefetch_find(const struct crab_tree *tree,
+					      const struct crab_leaf *leaf, u64 key, bool absent)
+{
+	u32 first = crab_home_group(&tree->homes, crab_hash(key));
+
+	prefetch(leaf);
+	if (absent)
+		crab_prefetch_range(leaf->fps, crab_slotted_fps_bytes(tree));
+	else
+		prefetch(&leaf->fps[first / CRAB_SLOTTED_GROUP * CRAB_SLOTTED_PLANES]);
+}
+
 /* A hint: a leaf will be read in order. Returns crab_reader.order */
 static inline const u64 *crab_slotted_prefetch_desc(const struct crab_tree *tree,
 						    const void *child,
