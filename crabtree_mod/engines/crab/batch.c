@@ -50,7 +50,9 @@
  * @ops: the group
  * @n: number of operations
  * @found: the leaf of each operation, from the index
- * @slot: slotted: the probable slot of each key
+ * @place: slotted: where each key most likely is; for a write where it is or goes to ...
+ * @seq: ... while the sequence count of its leaf is this
+ * @placed: ... which it was when the leaf was locked, and no write of the epoch has the leaf before
  * @which: index of the leaf in @held, for a write
  * @held: the leaves of the epoch
  * @seen: a hashed bit for each of them, as a filter
@@ -63,7 +65,9 @@ struct batch {
 	struct crab_batch_op *ops;
 	u32 n;
 	struct crab_leaf *found[BATCH_GROUP];
-	u32 slot[BATCH_GROUP];
+	struct crab_place place[BATCH_GROUP];
+	unsigned int seq[BATCH_GROUP];
+	bool placed[BATCH_GROUP];
 	u32 which[BATCH_GROUP];
 	struct crab_leaf *held[BATCH_GROUP];
 	u64 seen;
@@ -131,6 +135,7 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 		/* Never cleared, and batch_one() reads it again under the lock */
 		if (!leaf || data_race(leaf->quarantined))
 			continue;
+		b->placed[i] = false;
 		b->which[i] = batch_which(b, leaf);
 		if (b->which[i] < BATCH_GROUP)
 			continue;
@@ -139,6 +144,7 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 		else if (!crab_trylock(&leaf->lock))
 			break;
 		__release(&leaf->lock);		/* sparse cannot follow @held: see batch_close() */
+		b->placed[i] = crab_leaf_read_valid(leaf, b->seq[i]);
 		crab_leaf_begin(leaf);
 		b->seen |= leaf_bit(leaf);
 		b->which[i] = b->holds;
@@ -161,7 +167,7 @@ static __always_inline int batch_lookup(struct batch *b, u32 i)
 {
 	struct crab_batch_op *op = &b->ops[i];
 
-	return likely(crab_layout_lookup_at(b->write.tree, b->found[i], b->slot[i], op->key,
+	return likely(crab_layout_lookup_at(b->write.tree, b->found[i], b->place[i].slot, op->key,
 					    &op->value)) ? 0 : batch_lookup_again(b, i);
 }
 
@@ -260,7 +266,8 @@ static int batch_write(struct batch *b, struct crab_leaf *leaf, u32 i)
 
 	if (!crab_leaf_holds(leaf, op->key))
 		return -EAGAIN;
-	place = crab_slotted_place(b->write.tree, leaf, op->key);
+	place = b->placed[i] ? b->place[i] :
+			       crab_slotted_place(b->write.tree, leaf, op->key);
 	return op->verb == CRAB_VERB_INSERT ? batch_insert(b, b->which[i], place, op) :
 					      batch_delete(b, b->which[i], place, op);
 }
@@ -304,6 +311,17 @@ static u32 batch_end(const struct batch *b, u32 from)
 	return from;
 }
 
+/* Searches for the place of a write, as crab_leaf_lock() does, before the leaf is locked */
+static void batch_place(struct batch *b, u32 i, u64 key)
+{
+	struct crab_leaf *leaf = b->found[i];
+
+	b->seq[i] = raw_seqcount_begin(&leaf->seq);
+	/* In this order: a quarantine that is not seen here is a later write section */
+	if (likely(!READ_ONCE(leaf->quarantined)))
+		b->place[i] = crab_slotted_place(b->write.tree, leaf, key);
+}
+
 /* Look up the leaves of the operations from @from on, and prefetch the records of their keys */
 static void batch_find(struct batch *b, u32 from, u32 end)
 {
@@ -321,9 +339,14 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 			crab_layout_prefetch_find(tree, b->found[i], keys[i],
 						  b->ops[i].verb == CRAB_VERB_INSERT);
 	}
-	for (i = from; i < end; i++)
-		if (b->found[i])
-			b->slot[i] = crab_layout_likely_slot(tree, b->found[i], keys[i]);
+	for (i = from; i < end; i++) {
+		if (!b->found[i])
+			continue;
+		if (b->ops[i].verb == CRAB_VERB_SEARCH)
+			b->place[i].slot = crab_layout_likely_slot(tree, b->found[i], keys[i]);
+		else
+			batch_place(b, i, keys[i]);
+	}
 }
 
 /* Execute one epoch; returns the index of the first operation that does not belong to it */
