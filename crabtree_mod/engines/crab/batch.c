@@ -50,9 +50,9 @@
  * @ops: the group
  * @n: number of operations
  * @found: the leaf of each operation, from the index
- * @place: slotted: where each key most likely is; for a write where it is or goes to ...
+ * @place: slotted: where the key of a search most likely is, and that of a write goes ...
+ * @placed: ... if this is true: the key is in no slot ...
  * @seq: ... while the sequence count of its leaf is this
- * @placed: ... which it was when the leaf was locked, and no write of the epoch has the leaf before
  * @which: index of the leaf in @held, for a write
  * @held: the leaves of the epoch
  * @seen: a hashed bit for each of them, as a filter
@@ -135,16 +135,17 @@ static u32 batch_hold(struct batch *b, u32 from, u32 end)
 		/* Never cleared, and batch_one() reads it again under the lock */
 		if (!leaf || data_race(leaf->quarantined))
 			continue;
-		b->placed[i] = false;
 		b->which[i] = batch_which(b, leaf);
-		if (b->which[i] < BATCH_GROUP)
+		if (b->which[i] < BATCH_GROUP) {
+			b->placed[i] = false;
 			continue;
+		}
 		if (!b->holds)
 			crab_lock(&leaf->lock);
 		else if (!crab_trylock(&leaf->lock))
 			break;
 		__release(&leaf->lock);		/* sparse cannot follow @held: see batch_close() */
-		b->placed[i] = crab_leaf_read_valid(leaf, b->seq[i]);
+		b->placed[i] &= crab_leaf_read_valid(leaf, b->seq[i]);
 		crab_leaf_begin(leaf);
 		b->seen |= leaf_bit(leaf);
 		b->which[i] = b->holds;
@@ -311,15 +312,13 @@ static u32 batch_end(const struct batch *b, u32 from)
 	return from;
 }
 
-/* Searches for the place of a write, as crab_leaf_lock() does, before the leaf is locked */
-static void batch_place(struct batch *b, u32 i, u64 key)
+/* Searches for the place of a write before its leaf is locked, as crab_leaf_lock() does */
+static void batch_foresee(struct batch *b, u32 i, u64 key)
 {
-	struct crab_leaf *leaf = b->found[i];
+	const struct crab_leaf *leaf = b->found[i];
 
 	b->seq[i] = raw_seqcount_begin(&leaf->seq);
-	/* In this order: a quarantine that is not seen here is a later write section */
-	if (likely(!READ_ONCE(leaf->quarantined)))
-		b->place[i] = crab_slotted_place(b->write.tree, leaf, key);
+	b->placed[i] = crab_slotted_foresee(b->write.tree, leaf, key, &b->place[i]);
 }
 
 /* Look up the leaves of the operations from @from on, and prefetch the records of their keys */
@@ -345,7 +344,7 @@ static void batch_find(struct batch *b, u32 from, u32 end)
 		if (b->ops[i].verb == CRAB_VERB_SEARCH)
 			b->place[i].slot = crab_layout_likely_slot(tree, b->found[i], keys[i]);
 		else
-			batch_place(b, i, keys[i]);
+			batch_foresee(b, i, keys[i]);
 	}
 }
 

@@ -205,6 +205,39 @@ bool crab_slotted_lookup_at(const struct crab_tree *tree, const struct crab_leaf
 	return true;
 }
 
+/* The place of a key that the leaf does not have; @slots: the leaf's */
+static __always_inline struct crab_place place_free(const struct crab_tree *tree,
+						    const struct crab_leaf *leaf,
+						    const struct crab_dslot *slots, u64 key)
+{
+	u32 slot = leaf_free(tree, leaf, key);
+
+	if (likely(slot < tree->slots))
+		prefetchw(&slots[slot]);
+	else	/* it will be split */
+		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
+	return (struct crab_place) { .slot = slot };
+}
+
+bool crab_slotted_foresee(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			  struct crab_place *place)
+{
+	u64 hash = crab_hash(key), mask;
+	u32 first = crab_home_group(&tree->homes, hash), group = first;
+	const u8 fp = crab_fp(tree, key);
+
+	do {
+		mask = crab_planes_match(leaf, group, fp);
+		if (mask) {
+			prefetchw(crab_leaf_slot(tree, leaf, group + likely_slot(tree, hash, mask)));
+			return false;
+		}
+		group = group_after(tree, group);
+	} while (group != first);
+	*place = place_free(tree, leaf, crab_leaf_slot(tree, leaf, 0), key);
+	return true;
+}
+
 struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				     u64 key)
 {
@@ -215,10 +248,5 @@ struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct 
 		return (struct crab_place) { .slot = slot, .found = true };
 	if (unlikely(slot == SLOT_BLANK))	/* it may be the record of the key */
 		return (struct crab_place) { .slot = CRAB_SLOT_DOUBT };
-	slot = leaf_free(tree, leaf, key);
-	if (likely(slot < tree->slots))
-		prefetchw(&slots[slot]);
-	else	/* it will be split */
-		crab_prefetch_range(slots, tree->slots * sizeof(*slots));
-	return (struct crab_place) { .slot = slot };
+	return place_free(tree, leaf, slots, key);
 }

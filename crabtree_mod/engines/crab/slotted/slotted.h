@@ -141,6 +141,21 @@ int crab_slotted_lookup(const struct crab_tree *tree, const struct crab_leaf *le
 u32 crab_slotted_likely_slot(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 
 /**
+ * crab_slotted_foresee() - find the place of a key whose fingerprint the leaf does not have
+ * @tree: the tree
+ * @leaf: the leaf
+ * @key: a key that a write will need
+ * @place: out: where the key goes
+ *
+ * It reads no line of the media, but prefetches the one that crab_slotted_place() reads.
+ *
+ * Context: RCU read-side section.
+ * Return: false if the leaf may have the key: crab_slotted_place() is to be called.
+ */
+bool crab_slotted_foresee(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
+			  struct crab_place *place);
+
+/**
  * crab_slotted_lookup_at() - crab_slotted_lookup() in one slot
  * @tree: the tree
  * @leaf: the leaf
