@@ -7,6 +7,7 @@
 #ifndef CRABTREE_ENGINES_CRAB_LAYOUT_READ_H
 #define CRABTREE_ENGINES_CRAB_LAYOUT_READ_H
 
+#include "slotted/prefetch.h"
 #include "slotted/slotted.h"
 #include "sorted/sorted.h"
 

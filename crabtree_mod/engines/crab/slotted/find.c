@@ -223,13 +223,14 @@ bool crab_slotted_foresee(const struct crab_tree *tree, const struct crab_leaf *
 			  struct crab_place *place)
 {
 	u64 hash = crab_hash(key), mask;
-	u32 first = crab_home_group(&tree->homes, hash), group = first;
+	u32 first = crab_home_group(&tree->homes, hash), group = first, slot;
 	const u8 fp = crab_fp(tree, key);
 
 	do {
 		mask = crab_planes_match(leaf, group, fp);
 		if (mask) {
-			prefetchw(crab_leaf_slot(tree, leaf, group + likely_slot(tree, hash, mask)));
+			slot = group + likely_slot(tree, hash, mask);
+			prefetchw(crab_leaf_slot(tree, leaf, slot));
 			return false;
 		}
 		group = group_after(tree, group);

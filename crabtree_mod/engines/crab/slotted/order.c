@@ -24,6 +24,7 @@
 #include <linux/string.h>
 
 #include "engines/crab/access.h"
+#include "engines/crab/leaf_order.h"
 #include "engines/crab/run.h"
 #include "engines/select.h"
 #include "smo.h"

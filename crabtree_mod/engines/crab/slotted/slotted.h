@@ -9,7 +9,6 @@
 #define CRABTREE_ENGINES_CRAB_SLOTTED_H
 
 #include "engines/crab/leaf.h"
-#include "engines/crab/leaf_order.h"
 
 struct crab_check;
 
@@ -42,41 +41,6 @@ static inline bool crab_slotted_is_live(const struct crab_leaf *leaf, u32 slot)
 static inline void crab_slotted_init(struct crab_tree *tree)
 {
 	crab_homes_init(&tree->homes, tree->base.geo.leaf_bytes);
-}
-
-/* A hint: the lines of a leaf will be read in any order */
-static inline void crab_slotted_prefetch(const struct crab_tree *tree,
-					 const struct crab_dleaf *dleaf)
-{
-	crab_prefetch_range(&dleaf->slots[0], min(tree->slots, 256U) * sizeof(struct crab_dslot));
-}
-
-/* Prefetch the lines of a descriptor that a search for a key reads: of its group, or of all */
-static inline void crab_slotted_prefetch_find(const struct crab_tree *tree,
-					      const struct crab_leaf *leaf, u64 key, bool absent)
-{
-	u32 first = crab_home_group(&tree->homes, crab_hash(key));
-
-	prefetch(leaf);
-	if (absent)
-		crab_prefetch_range(leaf->fps, crab_slotted_fps_bytes(tree));
-	else
-		prefetch(&leaf->fps[first / CRAB_SLOTTED_GROUP * CRAB_SLOTTED_PLANES]);
-}
-
-/* A hint: a leaf will be read in order. Returns crab_reader.order */
-static inline const u64 *crab_slotted_prefetch_desc(const struct crab_tree *tree,
-						    const void *child,
-						    const struct crab_leaf *leaf)
-{
-	const u64 *order = crab_leaf_order_at(&tree->table, (u32)(unsigned long)child);
-
-	prefetch(leaf);
-	if (likely(order))
-		crab_prefetch_range(order, tree->table.order_bytes);
-	else
-		crab_prefetch_range(leaf->fps, crab_slotted_fps_bytes(tree));
-	return order;
 }
 
 /* find.c */
