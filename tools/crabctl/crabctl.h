@@ -140,6 +140,9 @@ const char *text_escape(const char *text, size_t bytes, char *room);
 #define LABEL_TEXT	(4 * CRABTREE_LABEL_LEN + 1)
 
 /* The label of a store, of which the media may have any bytes */
+/* The same, with \x5c for a backslash that would be read as such a byte; and the bytes again */
+const char *name_escape(const char *name, size_t bytes, char *room);
+size_t name_unescape(const char *text, char *room);
 const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT]);
 
 #define LINE_NUMBERS	192	/* bytes of a line without names, at most */
