@@ -305,7 +305,7 @@ int verb_diff(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
-	if (target_no_image(target, "diff"))
+	if (target_no_option(target, "diff"))
 		return EXIT_USAGE;
 	code = open_side(&args.side[0]);
 	if (!code)

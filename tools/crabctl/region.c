@@ -160,7 +160,7 @@ int verb_region(struct target *target, int argc, char **argv)
 	verb_parse(&argp, argc, argv, &args);
 	action = action_find(&args);
 	snprintf(verb, sizeof(verb), "region %s", action->name);
-	if (target_no_image(target, verb) || (action->run != list && target_no_json(target, verb)))
+	if (target_no_option(target, verb) || (action->run != list && target_no_json(target, verb)))
 		return EXIT_USAGE;
 	return action->run(&args);
 }
