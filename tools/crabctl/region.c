@@ -71,6 +71,7 @@ static int load(struct args *args)
 		region_load_path(&args->load, REGION_DIR);
 	for (i = 1; i < args->count; i++)
 		region_load_path(&args->load, args->word[i]);
+	region_load_end(&args->load);
 	return args->load.bad ? EXIT_NOT_FOUND : EXIT_OK;
 }
 
