@@ -50,7 +50,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	args->side[state->arg_num].path = arg;
+	args->side[state->arg_num].path = target_device(arg);
 	return 0;
 }
 

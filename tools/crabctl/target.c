@@ -27,12 +27,14 @@ static const struct argp_option options[] = {
 
 const char *target_device(const char *name)
 {
-	static char path[32];
+	static char paths[2][32];	/* diff has two of them */
+	static unsigned int calls;
+	char *path = paths[calls++ % 2];
 	size_t digits = strncmp(name, "crab", 4) ? 0 : strspn(name + 4, "0123456789");
 
 	if (!digits || name[4 + digits] || digits > 9 || !access(name, F_OK))
 		return name;
-	snprintf(path, sizeof(path), "/dev/%s", name);
+	snprintf(path, sizeof(paths[0]), "/dev/%s", name);
 	return path;
 }
 

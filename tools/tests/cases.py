@@ -71,6 +71,7 @@ def messages():
         says("the image is open already", crabtree.open, "file:prefixed.img")
         says("opened as file:PATH", crabtree.open, "prefixed.img")
         says("no other writer", store.watch)
+        tap.ok(raises(ValueError, store.watch, 6, 5), "a watch of a range that ends below its start")
         says("no other writer", store.snapshot)
         says("has records, and no commits", store.commit, [crabtree.insert(1, 1)])
         says("has records, and no commits", store.put, 1, b"")

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 86
+suite 87
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -117,5 +117,7 @@ for words in list metrics events "region list"; do
 	# shellcheck disable=SC2086	# two words
 	usage "$words of a device" "^crabctl: -d: $words does not use it: it is about all devices\$" -d /dev/crab1 $words
 done
+t "diff: devices without their directory" 3 '' '^crabctl: /dev/crab988: diff: no such device' \
+	"$crabctl" diff crab988 crab989
 usage "diff of a device" '-d: diff does not use it: its arguments are OLD and NEW' diff -d /dev/crab1 i.img i.img
 usage "diff of an image" '--image: diff does not use it: an image is file:PATH' diff i.img i.img

@@ -339,7 +339,10 @@ class Store(collections.abc.MutableMapping):
         """The changes of the keys from start to end, as an iterator, once each one is durable.
 
         It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
-        return Watch(_check(self._call("watch", _u64(start), _u64(end), _library.u32(entries))))
+        start, end = _u64(start), _u64(end)
+        if start > end:
+            raise ValueError(f"the range {start} to {end} ends below its start")
+        return Watch(_check(self._call("watch", start, end, _library.u32(entries))))
 
     def snapshot(self):
         """The store as of now, for reading, while others write to it; to be closed. Not of an image."""
