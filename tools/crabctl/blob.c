@@ -158,7 +158,7 @@ static int set_named(struct target *target, struct args *args, uint32_t bytes)
 	return args->file ? EXIT_FAILED : EXIT_USAGE;
 }
 
-/* The key in a store of blobs; another store is the error to report, not a name that is no number */
+/* The key in a store of blobs. Another kind of store is the error, not a name that is no number */
 static int blob_key(struct target *target, struct args *args)
 {
 	struct crabtree_info info;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements get, set, cat, rm and ls in a store of names. A new name is UTF-8 without control
- * characters; other programs may have stored other names, which can be listed, and read and removed as listed.
+ * characters; other programs may have stored other names, which can be listed, and read and removed
+ * as they are listed.
  */
 #include "named.h"
 #include "typed.h"
@@ -104,7 +105,8 @@ int named_set(struct target *target, const char *name, struct crabtree_named *na
 }
 
 /* The bytes of a name of the command line, which may be as `ls' prints it; EXIT_OK or EXIT_USAGE */
-static int name_read(const char *verb, const struct name_word *word, char bytes[NAME_TEXT], uint32_t *count)
+static int name_read(const char *verb, const struct name_word *word, char bytes[NAME_TEXT],
+		     uint32_t *count)
 {
 	size_t length = strlen(word->text);
 

@@ -95,7 +95,8 @@ int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crab
  * @prefix_bytes: its length; 0: all names
  * @entries: changes that the kernel keeps for the reader; 0: 1024
  *
- * Return: as crabtree_watch(), for crabtree_watch_names_read(); -EOPNOTSUPP if it is no store of names.
+ * Return: as crabtree_watch(), for crabtree_watch_names_read(); -EOPNOTSUPP if it is no store of
+ * names.
  */
 int crabtree_watch_names(struct crabtree *ct, const char *prefix, uint32_t prefix_bytes,
 			 uint32_t entries);

@@ -89,7 +89,7 @@ bool (*crab_host_random)(u64 *x);
 #define GRND_INSECURE	4	/* Linux 5.6 */
 #endif
 
-/* As the kernel's function it never waits, as for the entropy of a machine that boots, and never fails */
+/* As the kernel's function it neither fails nor waits, as for entropy while the machine boots */
 static u64 entropy(void)
 {
 	static u64 calls;
@@ -100,7 +100,8 @@ static u64 entropy(void)
 	    getrandom(&x, sizeof(x), GRND_NONBLOCK) == sizeof(x))
 		return x;
 	clock_gettime(CLOCK_REALTIME, &now);
-	x = now.tv_sec * 1000000000ULL + now.tv_nsec + __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	x = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	x += __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
 	return rng_mix(x ^ (u64)getpid() << 40);
 }
 
