@@ -140,6 +140,9 @@ static int __init crab_add_regions(const char *name, const char *value)
 	int err = crab_provider_add(crab_provider_find(name, strlen(name)), value, UINT_MAX,
 				    &crab_device_events);
 
+	/* Programs that load modules call -ENOENT an unknown symbol */
+	if (err == -ENOENT)
+		err = -ENODEV;
 	return __is_defined(MODULE) ? err : 0;
 }
 

@@ -442,6 +442,13 @@ int crabtree_scan(struct crabtree *tree, struct crabtree_cursor *cursor,
 }
 CRAB_EXPORT_SYMBOL(crabtree_scan);
 
+static int var_check(const struct crab_store *store, const char *name)
+{
+	if (!crab_store_has_names(store))
+		return -EOPNOTSUPP;
+	return *name ? 0 : -EINVAL;
+}
+
 /**
  * crabtree_var_set() - store a variable, in a store of names
  * @tree: the tree
@@ -467,7 +474,7 @@ int crabtree_var_set(struct crabtree *tree, const char *name, enum crabtree_type
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_store_has_names(store) ? crab_verbs_put(store, &put, name, value) : -EOPNOTSUPP;
+	err = var_check(store, name) ?: crab_verbs_put(store, &put, name, value);
 	return kapi_leave(tree, _IOC_NR(CRABTREE_PUT), 0, !err, err);
 }
 CRAB_EXPORT_SYMBOL(crabtree_var_set);
@@ -494,9 +501,7 @@ int crabtree_var_get(struct crabtree *tree, const char *name, enum crabtree_type
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = -EOPNOTSUPP;
-	if (crab_store_has_names(store))
-		err = crab_verbs_get(store, NULL, &get, name, value, capacity);
+	err = var_check(store, name) ?: crab_verbs_get(store, NULL, &get, name, value, capacity);
 	err = kapi_leave(tree, _IOC_NR(CRABTREE_GET), 0, !err, err);
 	if ((!err || err == -EMSGSIZE) && get.type != type)
 		err = -ENOMSG;
@@ -525,7 +530,7 @@ int crabtree_var_remove(struct crabtree *tree, const char *name)
 
 	if (IS_ERR(store))
 		return PTR_ERR(store);
-	err = crab_store_has_names(store) ? crab_verbs_erase(store, &erase, name) : -EOPNOTSUPP;
+	err = var_check(store, name) ?: crab_verbs_erase(store, &erase, name);
 	return kapi_leave(tree, _IOC_NR(CRABTREE_ERASE), 0, !err, err);
 }
 CRAB_EXPORT_SYMBOL(crabtree_var_remove);

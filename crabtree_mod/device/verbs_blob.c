@@ -44,13 +44,20 @@ static int type_bytes(u32 type)
 	return type < ARRAY_SIZE(bytes) ? bytes[type] : -EINVAL;
 }
 
+int crab_verbs_kind_check(const struct crab_store *store, u32 name_bytes)
+{
+	return crab_store_has_names(store) == !!name_bytes ? 0 : -EOPNOTSUPP;
+}
+
 int crab_verbs_value_check(const struct crab_store *store, u32 name_bytes, u32 type, u32 bytes,
 			   const u8 *value)
 {
-	int want = type_bytes(type);
+	int err = crab_verbs_kind_check(store, name_bytes), want = type_bytes(type);
 
-	if (!crab_store_has_names(store))
-		return name_bytes || type ? -EINVAL : 0;
+	if (err)
+		return err;
+	if (!name_bytes)
+		return type ? -EINVAL : 0;
 	if (want < 0 || (want && bytes != (u32)want))
 		return -EINVAL;
 	return type == CRABTREE_TYPE_BOOL && *value > 1 ? -EINVAL : 0;
@@ -80,8 +87,8 @@ static int get_in(struct crab_store *store, struct crab_snap *snap, const struct
 {
 	bool names = crab_store_has_names(store);
 
-	if (!names && get->name_bytes)
-		return -EINVAL;
+	if (names != !!get->name_bytes)
+		return -EOPNOTSUPP;
 	if (snap)
 		return names ? crab_snap_named_get(store, snap, name, get->name_bytes, read) :
 			       crab_snap_get(store, snap, read);
@@ -112,10 +119,11 @@ int crab_verbs_erase(struct crab_store *store, const struct crabtree_erase *eras
 		.key = erase->key, .name = name, .name_bytes = erase->name_bytes,
 		.version = erase->version, .checked = erase->flags & CRABTREE_IF_VERSION,
 	};
+	int err = crab_verbs_kind_check(store, erase->name_bytes);
 
-	if (crab_store_has_names(store))
-		return crab_named_erase(store, &write);
-	return erase->name_bytes ? -EINVAL : crab_blob_erase(store, &write);
+	if (err)
+		return err;
+	return erase->name_bytes ? crab_named_erase(store, &write) : crab_blob_erase(store, &write);
 }
 
 void crab_verbs_list_begin(struct crabtree_list *list, struct crab_cursor *cursor)

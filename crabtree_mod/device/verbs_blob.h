@@ -30,6 +30,16 @@ struct crab_change;
 enum crab_insert_mode crab_verbs_put_mode(u32 flags);
 
 /**
+ * crab_verbs_kind_check() - does a store of names get a name, and another one a key?
+ * @store: the store
+ * @name_bytes: length of the name, or 0
+ *
+ * Context: any.
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int crab_verbs_kind_check(const struct crab_store *store, u32 name_bytes);
+
+/**
  * crab_verbs_value_check() - does a value have a name and a type that its store accepts?
  * @store: the store
  * @name_bytes: length of the name, or 0
@@ -38,7 +48,7 @@ enum crab_insert_mode crab_verbs_put_mode(u32 flags);
  * @value: the value; room for one byte if that is 0
  *
  * Context: any.
- * Return: 0 or -EINVAL.
+ * Return: 0, -EOPNOTSUPP as crab_verbs_kind_check(), or -EINVAL.
  */
 int crab_verbs_value_check(const struct crab_store *store, u32 name_bytes, u32 type, u32 bytes,
 			   const u8 *value);

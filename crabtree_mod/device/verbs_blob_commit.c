@@ -40,7 +40,7 @@ static int op_check(const struct crab_store *store, const struct crabtree_commit
 	/* A program that has a value for TEST or ERASE expects more of them than they do */
 	if (op->value || op->bytes || op->type)
 		return -EINVAL;
-	return op->name_bytes && !crab_store_has_names(store) ? -EINVAL : 0;
+	return crab_verbs_kind_check(store, op->name_bytes);
 }
 
 static int op_ask(const struct crab_store *store, const struct crabtree_commit_op *from,

@@ -68,7 +68,9 @@ static int watch_valid(const struct crab_store *store, const struct crab_watch_o
 {
 	if (crab_store_has_names(store))
 		return 0;
-	return options->prefix_bytes || options->start > options->end ? -EINVAL : 0;
+	if (options->prefix_bytes)
+		return -EOPNOTSUPP;
+	return options->start > options->end ? -EINVAL : 0;
 }
 
 /* watch_open() runs once all calls have ended: a watch that is refused must not wait for them */

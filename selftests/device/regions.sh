@@ -567,7 +567,7 @@ tests() {
 	it bad_region "one region twice" EBUSY "in use" 'region=$BASE,64K,$BASE,64K'
 	it bad_region "a good region before a bad one is let go" EINVAL "is not a size" \
 		'region=$BASE,64K,$((BASE + 65536)),x'
-	it wrong_pmem "pmem= of no device" ENOENT /dev/nonsense
+	it wrong_pmem "pmem= of no device" ENODEV /dev/nonsense
 	it wrong_pmem "pmem= of a character device" ENOTBLK /dev/null
 	it claim "region= is claimed, in /proc/iomem, and let go"
 	it claim_at "region= takes both spellings, and many"

@@ -237,7 +237,7 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	op[0].bytes = ~0U;
 	refused(fd, false, &op[0], -EMSGSIZE);
 	op_set(&op[0], true, CRABTREE_COMMIT_ERASE, 1, NULL, 0);
-	refused(fd, false, &op[0], -EINVAL);
+	refused(fd, false, &op[0], -EOPNOTSUPP);
 	for (i = 0; i < 65; i++)
 		op_set(&op[i], false, CRABTREE_COMMIT_PUT, i, "v", 1);
 	EXPECT(commit(fd, op, 0, &failed), -EINVAL);
@@ -252,7 +252,7 @@ TEST(bad_input, "COMMIT: numbers, verbs, flags, keys, names and types that are r
 	close(fd);
 	fd = fresh_store_kind("", NAMES);
 	op_set(&op[0], false, CRABTREE_COMMIT_PUT, 0, "", 0);
-	refused(fd, true, &op[0], -EINVAL);
+	refused(fd, true, &op[0], -EOPNOTSUPP);
 	op_set(&op[0], true, CRABTREE_COMMIT_PUT, 99, "", 0);
 	refused(fd, true, &op[0], -EINVAL);
 	op_set(&op[0], true, CRABTREE_COMMIT_PUT, 1, "", 0);

@@ -3,6 +3,7 @@
  * This file implements `crabctl set`, `cat`, `rm` and `ls`: values of any length, in stores of blobs
  * and in stores of names.
  */
+#include "item.h"
 #include "named.h"
 #include "typed.h"
 
@@ -19,6 +20,7 @@ struct args {
 	const char *file;
 	const char *text;
 	const char *name;	/* the key as text */
+	bool escaped;
 	int type;		/* -1: not given */
 	bool has_version;
 	unsigned int flags;
@@ -60,6 +62,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_TYPE:
 		args->type = type_arg(state, arg);
 		return 0;
+	case 'e':
+		args->escaped = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		*(state->arg_num ? &args->text : &args->name) = arg;
 		return 0;
@@ -80,7 +85,8 @@ static const struct argp_option set_options[] = {
 	{ 0 }
 };
 
-static const struct argp_option rm_options[] = { VERSION_OPTION, { 0 } };
+static const struct argp_option cat_options[] = { ESCAPED_OPTION, { 0 } };
+static const struct argp_option rm_options[] = { ESCAPED_OPTION, VERSION_OPTION, { 0 } };
 
 static const struct argp set_argp = {
 	.options = set_options,
@@ -90,6 +96,7 @@ static const struct argp set_argp = {
 };
 
 static const struct argp cat_argp = {
+	.options = cat_options,
 	.parser = parse_opt,
 	.args_doc = "KEY|NAME",
 	.doc = "Write the bytes of a value, in a store of blobs or of names, to standard output.",
@@ -151,10 +158,20 @@ static int set_named(struct target *target, struct args *args, uint32_t bytes)
 	return args->file ? EXIT_FAILED : EXIT_USAGE;
 }
 
+/* The key in a store of blobs. Another kind of store is the error, not a name that is no number */
+static int blob_key(struct target *target, struct args *args)
+{
+	struct crabtree_info info;
+
+	if (crabtree_info(target->ct, &info, sizeof(info)) || item_kind(&info) == ITEM_BLOB)
+		return key_read(args->verb, args->name, &args->key);
+	return fail(target, -EOPNOTSUPP, "%s %s", args->verb, args->name);
+}
+
 static int set_blob(struct target *target, struct args *args, uint32_t bytes)
 {
 	struct json_object *json;
-	int err = key_read("set", args->name, &args->key);
+	int err = blob_key(target, args);
 
 	if (!err && args->type >= 0) {
 		message("set: --type is of stores of names");
@@ -188,12 +205,13 @@ static int set(struct target *target, struct args *args)
 
 static int cat(struct target *target, struct args *args)
 {
+	const struct name_word word = { args->name, args->escaped };
 	uint32_t bytes;
 	int err;
 
 	if (has_names(target))
-		return named_cat(target, args->name);
-	err = key_read("cat", args->name, &args->key);
+		return named_cat(target, &word);
+	err = blob_key(target, args);
 	if (err)
 		return err;
 	err = crabtree_get(target->ct, args->key, value, sizeof(value), &bytes, NULL);
@@ -205,11 +223,12 @@ static int cat(struct target *target, struct args *args)
 static int rm(struct target *target, struct args *args)
 {
 	const uint64_t *version = args->has_version ? &args->version : NULL;
+	const struct name_word word = { args->name, args->escaped };
 	int err;
 
 	if (has_names(target))
-		return named_rm(target, args->name, version);
-	err = key_read("rm", args->name, &args->key);
+		return named_rm(target, &word, version);
+	err = blob_key(target, args);
 	if (err)
 		return err;
 	err = crabtree_erase(target->ct, args->key, version);

@@ -45,8 +45,8 @@ CAUSE(blank, PROBLEM, "no store: the region is blank",
       "the region is blank: no store was made here, or the memory lost it",
       "crabctl format. If there was a store: does the firmware clear this memory, is it the same address?")
 CAUSE(format_cut, PROBLEM, "a FORMAT began here and did not end",
-      "power failed during a FORMAT: there is no store yet",
-      "crabctl format")
+      "a FORMAT or a restore was cut short, by the power or the end of its program: there is no store",
+      "crabctl restore, if there is a snapshot; or crabctl format")
 CAUSE(unfinished, NOTE, "a store is filled here",
       "a store is filled here, as by crabctl restore: it is none before it is complete",
       "wait for the program that fills it")

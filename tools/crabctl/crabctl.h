@@ -32,6 +32,7 @@ enum exit_code {
  * @device: path of the device
  * @image: path of an image file, or NULL: then the device
  * @named: an option or the environment names it; it is not the default
+ * @option: the option that names it, or NULL
  * @json: print JSON
  * @ct: the open handle, or NULL
  */
@@ -39,6 +40,7 @@ struct target {
 	const char *device;
 	const char *image;
 	bool named;
+	const char *option;
 	bool json;
 	struct crabtree *ct;
 };
@@ -58,8 +60,10 @@ int target_close(struct target *target);
 int target_end(struct target *target, int code);
 /* Is JSON wanted of @verb, which prints none? EXIT_OK, or EXIT_USAGE after a message */
 int target_no_json(const struct target *target, const char *verb);
-/* Is an image named for @verb, which is about devices? The same */
-int target_no_image(const struct target *target, const char *verb);
+/* Does an option name a target for @verb, which is about all devices? The same */
+int target_no_option(const struct target *target, const char *verb);
+/* The path of a device: crabN, as `region add' prints it, is /dev/crabN */
+const char *target_device(const char *name);
 /*
  * Parses the command line of a verb. The parser of @argp need not know the target, nor how many words
  * .args_doc has; the first field of @args is the target.
@@ -136,6 +140,9 @@ static inline bool is_control(unsigned char c)
  * that is not UTF-8, as \xNN; @room: 4 bytes for each, and a NUL. Returns @room.
  */
 const char *text_escape(const char *text, size_t bytes, char *room);
+/* The same, with \x5c for a backslash that would be read as such a byte; and the bytes again */
+const char *name_escape(const char *name, size_t bytes, char *room);
+size_t name_unescape(const char *text, char *room);
 
 #define LABEL_TEXT	(4 * CRABTREE_LABEL_LEN + 1)
 

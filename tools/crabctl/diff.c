@@ -50,7 +50,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	args->side[state->arg_num].path = arg;
+	args->side[state->arg_num].path = target_device(arg);
 	return 0;
 }
 
@@ -305,7 +305,7 @@ int verb_diff(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
-	if (target_no_image(target, "diff"))
+	if (target_no_option(target, "diff"))
 		return EXIT_USAGE;
 	code = open_side(&args.side[0]);
 	if (!code)

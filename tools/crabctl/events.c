@@ -188,7 +188,7 @@ int verb_events(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
-	if (target_no_image(target, "events"))
+	if (target_no_option(target, "events"))
 		return EXIT_USAGE;
 	for (;;) {
 		look_round(&args);

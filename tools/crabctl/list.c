@@ -93,7 +93,7 @@ int verb_list(struct target *target, int argc, char **argv)
 	glob_t found;
 
 	verb_parse_bare(target, "All devices, with state, label and region.", argc, argv);
-	if (target_no_image(target, "list"))
+	if (target_no_option(target, "list"))
 		return EXIT_USAGE;
 	rows = target->json ? json_object_new_array() : NULL;
 	sysfs_glob(PATTERN, &found);

@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 {
 	const char *device = getenv("CRABTREE_DEVICE");
 	struct args args = {
-		.target.device = device && *device ? device : "/dev/crab0",
+		.target.device = device && *device ? target_device(device) : "/dev/crab0",
 		.target.named = device && *device,
 	};
 	char name[32];

@@ -191,7 +191,7 @@ int verb_metrics(struct target *target, int argc, char **argv)
 
 	verb_parse_bare(target, "State and counters of all devices in Prometheus' text format.",
 			argc, argv);
-	if (target_no_image(target, "metrics"))
+	if (target_no_option(target, "metrics"))
 		return EXIT_USAGE;
 	sysfs_glob(PATTERN, &found);
 	samples = calloc(found.gl_pathc + 1, sizeof(*samples));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements get, set, cat, rm and ls in a store of names. A new name is UTF-8 without control
- * characters; other programs may have stored other names, which can be listed, read and removed.
+ * characters; other programs may have stored other names, which can be listed, and read and removed
+ * as they are listed.
  */
 #include "named.h"
 #include "typed.h"
@@ -40,16 +41,16 @@ static bool has_control(const char *text)
 }
 
 /* NULL, or the error of any name */
-static const char *length_wrong(const char *name)
+static const char *length_wrong(size_t bytes)
 {
-	if (!*name)
+	if (!bytes)
 		return "empty";
-	return strlen(name) > CRABTREE_NAME_MAX ? "longer than 240 bytes" : NULL;
+	return bytes > CRABTREE_NAME_MAX ? "longer than 240 bytes" : NULL;
 }
 
 const char *name_wrong(const char *name)
 {
-	const char *wrong = length_wrong(name);
+	const char *wrong = length_wrong(strlen(name));
 
 	if (wrong)
 		return wrong;
@@ -77,7 +78,7 @@ int prefix_check(const char *verb, const char *prefix)
 
 const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT])
 {
-	return text_escape(name, bytes, text);
+	return name_escape(name, bytes, text);
 }
 
 int named_set(struct target *target, const char *name, struct crabtree_named *named,
@@ -103,27 +104,44 @@ int named_set(struct target *target, const char *name, struct crabtree_named *na
 	return json_print(json);
 }
 
-/* Reads a value into @room */
-static int named_read(struct target *target, const char *verb, const char *name,
-		      struct crabtree_named *named)
+/* The bytes of a name of the command line, which may be as `ls' prints it; EXIT_OK or EXIT_USAGE */
+static int name_read(const char *verb, const struct name_word *word, char bytes[NAME_TEXT],
+		     uint32_t *count)
 {
-	int err = name_check(verb, name, length_wrong(name));
+	size_t length = strlen(word->text);
+
+	*count = 0;
+	if (length >= NAME_TEXT)
+		return name_check(verb, word->text, length_wrong(length));
+	memcpy(bytes, word->text, length);
+	if (word->escaped)
+		length = name_unescape(word->text, bytes);
+	*count = length;
+	return name_check(verb, word->text, length_wrong(length));
+}
+
+/* Reads a value into @room; @name: room for the name */
+static int named_read(struct target *target, const char *verb, const struct name_word *word,
+		      char name[NAME_TEXT], struct crabtree_named *named)
+{
+	uint32_t bytes;
+	int err = name_read(verb, word, name, &bytes);
 
 	if (err)
 		return err;
 	*named = (struct crabtree_named){
-		.name = name, .name_bytes = strlen(name), .value = room, .capacity = sizeof(room),
+		.name = name, .name_bytes = bytes, .value = room, .capacity = sizeof(room),
 	};
 	err = crabtree_get_named(target->ct, named);
-	return err ? fail(target, err, "%s %s", verb, name) : EXIT_OK;
+	return err ? fail(target, err, "%s %s", verb, word->text) : EXIT_OK;
 }
 
-int named_get(struct target *target, const char *name, bool hex)
+int named_get(struct target *target, const struct name_word *word, bool hex)
 {
+	char name[NAME_TEXT], text[NAME_TEXT];
 	struct crabtree_named named;
 	struct json_object *json;
-	char text[NAME_TEXT];
-	int err = named_read(target, "get", name, &named);
+	int err = named_read(target, "get", word, name, &named);
 
 	if (err)
 		return err;
@@ -139,24 +157,27 @@ int named_get(struct target *target, const char *name, bool hex)
 	return json_print(json);
 }
 
-int named_cat(struct target *target, const char *name)
+int named_cat(struct target *target, const struct name_word *word)
 {
 	struct crabtree_named named;
-	int err = named_read(target, "cat", name, &named);
+	char name[NAME_TEXT];
+	int err = named_read(target, "cat", word, name, &named);
 
 	if (err)
 		return err;
 	return fwrite(room, 1, named.bytes, stdout) == named.bytes ? EXIT_OK : EXIT_FAILED;
 }
 
-int named_rm(struct target *target, const char *name, const uint64_t *version)
+int named_rm(struct target *target, const struct name_word *word, const uint64_t *version)
 {
-	int err = name_check("rm", name, length_wrong(name));
+	char name[NAME_TEXT];
+	uint32_t bytes;
+	int err = name_read("rm", word, name, &bytes);
 
 	if (err)
 		return err;
-	err = crabtree_erase_named(target->ct, name, strlen(name), version);
-	return err ? fail(target, err, "rm %s", name) : EXIT_OK;
+	err = crabtree_erase_named(target->ct, name, bytes, version);
+	return err ? fail(target, err, "rm %s", word->text) : EXIT_OK;
 }
 
 struct ls {

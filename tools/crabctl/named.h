@@ -12,6 +12,18 @@
 
 #define NAME_TEXT	(4 * CRABTREE_NAME_MAX + 1)
 
+/**
+ * struct name_word - a name on the command line
+ * @text: as it is there
+ * @escaped: \xNN in it is that byte
+ */
+struct name_word {
+	const char *text;
+	bool escaped;
+};
+
+#define ESCAPED_OPTION	{ "escaped", 'e', NULL, 0, "NAME is as ls prints it: \\xNN is a byte", 0 }
+
 /* Any name as text: control characters, and all bytes of a name that is not UTF-8, as \xNN */
 const char *name_text(const char *name, uint32_t bytes, char text[NAME_TEXT]);
 
@@ -27,9 +39,9 @@ bool has_names(const struct target *target);
 /* @named: type, value, length, and with CRABTREE_IF_VERSION the version */
 int named_set(struct target *target, const char *name, struct crabtree_named *named,
 	      unsigned int flags);
-int named_get(struct target *target, const char *name, bool hex);
-int named_cat(struct target *target, const char *name);
-int named_rm(struct target *target, const char *name, const uint64_t *version);
+int named_get(struct target *target, const struct name_word *word, bool hex);
+int named_cat(struct target *target, const struct name_word *word);
+int named_rm(struct target *target, const struct name_word *word, const uint64_t *version);
 
 /* @prefix: of the names wanted; or NULL: all */
 int named_ls(struct target *target, const char *prefix);

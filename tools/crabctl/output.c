@@ -5,6 +5,7 @@
  */
 #include "crabctl.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -50,7 +51,14 @@ void json_u64(struct json_object *object, const char *name, uint64_t value)
 	json_object_object_add(object, name, json_object_new_uint64(value));
 }
 
-const char *text_escape(const char *text, size_t bytes, char *room)
+/* Would the backslash be read as a byte that was escaped? */
+static bool is_escape(const char *text, size_t bytes)
+{
+	return bytes >= 4 && text[0] == '\\' && text[1] == 'x' && isxdigit((unsigned char)text[2]) &&
+	       isxdigit((unsigned char)text[3]);
+}
+
+static const char *escape(const char *text, size_t bytes, char *room, bool name)
 {
 	bool valid = is_utf8(text, bytes);
 	size_t i, beyond = 0;	/* of a control character of two bytes */
@@ -61,13 +69,44 @@ const char *text_escape(const char *text, size_t bytes, char *room)
 		c = text[i];
 		if (valid && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
 			beyond = i + 2;
-		if (is_control(c) || i < beyond || (c >= 0x80 && !valid))
+		if (is_control(c) || i < beyond || (c >= 0x80 && !valid) ||
+		    (name && is_escape(text + i, bytes - i)))
 			to += sprintf(to, "\\x%02x", c);
 		else
 			*to++ = c;
 	}
 	*to = '\0';
 	return room;
+}
+
+const char *text_escape(const char *text, size_t bytes, char *room)
+{
+	return escape(text, bytes, room, false);
+}
+
+const char *name_escape(const char *name, size_t bytes, char *room)
+{
+	return escape(name, bytes, room, true);
+}
+
+static unsigned int hex_digit(char c)
+{
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+size_t name_unescape(const char *text, char *room)
+{
+	char *to = room;
+
+	for (; *text; text++) {
+		if (is_escape(text, strnlen(text, 4))) {
+			*to++ = hex_digit(text[2]) << 4 | hex_digit(text[3]);
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	return to - room;
 }
 
 const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT])

@@ -14,6 +14,7 @@ struct args {
 	bool range;
 	unsigned int flags;
 	bool hex;
+	bool escaped;
 	const char *name;
 	uint64_t key;
 	uint64_t expected;
@@ -52,6 +53,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'x':
 		args->hex = true;
 		return 0;
+	case 'e':
+		args->escaped = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		take_word(args, arg, state);
 		return 0;
@@ -62,6 +66,7 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option get_options[] = {
 	{ "hex", 'x', NULL, 0, "print the value in hexadecimal", 0 },
+	ESCAPED_OPTION,
 	{ 0 }
 };
 
@@ -119,13 +124,14 @@ static struct json_object *record_json(const struct args *args)
 
 static int get(struct target *target, struct args *args)
 {
+	const struct name_word word = { args->name, args->escaped };
 	int err = target_store(target, "get", args->name);
 	struct json_object *json;
 
 	if (err)
 		return err;
 	if (has_names(target))
-		return named_get(target, args->name, args->hex);
+		return named_get(target, &word, args->hex);
 	err = key_read("get", args->name, &args->key);
 	if (err)
 		return err;

@@ -71,6 +71,7 @@ static int load(struct args *args)
 		region_load_path(&args->load, REGION_DIR);
 	for (i = 1; i < args->count; i++)
 		region_load_path(&args->load, args->word[i]);
+	region_load_end(&args->load);
 	return args->load.bad ? EXIT_NOT_FOUND : EXIT_OK;
 }
 
@@ -160,7 +161,7 @@ int verb_region(struct target *target, int argc, char **argv)
 	verb_parse(&argp, argc, argv, &args);
 	action = action_find(&args);
 	snprintf(verb, sizeof(verb), "region %s", action->name);
-	if (target_no_image(target, verb) || (action->run != list && target_no_json(target, verb)))
+	if (target_no_option(target, verb) || (action->run != list && target_no_json(target, verb)))
 		return EXIT_USAGE;
 	return action->run(&args);
 }

@@ -13,6 +13,7 @@
 
 #define REGION_ANSWER	256	/* the longest answer of the module */
 #define REGION_SPEC	4096
+#define REGION_MOST	64	/* regions of the module */
 #define REGION_DIR	"/etc/crabtree.d"
 #define REGION_RUN	"/run/crabtree"
 
@@ -41,15 +42,22 @@ bool region_line_parse(char *text, struct region_line *line, char *cause, size_t
  * @dry: check the files only
  * @wait_ms: how long a path of pmem= may take to appear
  * @bad: lines that were refused so far
+ * @specs: the regions of the lines so far, as many as the module can have
+ * @count: of them
  */
 struct region_load {
 	bool dry;
 	unsigned int wait_ms;
 	unsigned int bad;
+	char *specs[REGION_MOST];
+	unsigned int count;
 };
 
 /* region_load.c: all files of a directory, or one file; counts the bad lines */
 void region_load_path(struct region_load *load, const char *path);
+
+/* Ends a run */
+void region_load_end(struct region_load *load);
 
 /* A device is gone, or gets no settings of a file */
 void region_forget(const char *device);

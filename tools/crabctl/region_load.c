@@ -150,6 +150,13 @@ static void wait_for(const struct region_load *load, const char *spec)
 		nanosleep(&pause, NULL);
 }
 
+static bool is_readonly(const char *spec)
+{
+	const char *option = strstr(spec, ",readonly");
+
+	return option && (!option[9] || option[9] == ',');
+}
+
 /*
  * A store of another label: an address moved, or a device has another number. It is not served.
  * Without a store the region stays, so that doctor reports the cause.
@@ -163,6 +170,11 @@ static bool check_label(const struct place *place, const char *device,
 
 	if (!line->label[0] || !store_info(device, &info, &full))
 		return true;
+	if (info.state == CRABTREE_STATE_UNFORMATTED && is_readonly(line->spec)) {
+		message("%s:%u: %s has no store, and none can be made: it is read-only", place->path,
+			place->number, line->spec);
+		return true;
+	}
 	if (info.state == CRABTREE_STATE_UNFORMATTED) {
 		message("%s:%u: %s has no store: crabctl -d /dev/%s format --label \"%s\"", place->path,
 			place->number, line->spec, device, line->label);
@@ -200,6 +212,21 @@ static void add(const struct place *place, const struct region_line *line)
 	printf("%s: %s\n", answer, line->spec);
 }
 
+/* Has a line of this run the same region? Only one of them would have its label, group and mode */
+static bool is_repeated(struct region_load *load, const char *spec)
+{
+	unsigned int i;
+
+	for (i = 0; i < load->count; i++)
+		if (!strcmp(load->specs[i], spec))
+			return true;
+	if (load->count < REGION_MOST) {
+		load->specs[load->count] = strdup(spec);
+		load->count += !!load->specs[load->count];
+	}
+	return false;
+}
+
 static void load_line(const struct place *place, char *text)
 {
 	static struct region_line line;
@@ -207,6 +234,8 @@ static void load_line(const struct place *place, char *text)
 
 	if (!region_line_parse(text, &line, cause, sizeof(cause)))
 		refuse(place, "%s", cause);
+	else if (line.spec[0] && is_repeated(place->load, line.spec))
+		refuse(place, "%s: an earlier line has this region", line.spec);
 	else if (line.spec[0] && place->load->dry)
 		printf("%s\n", line.spec);
 	else if (line.spec[0])
@@ -267,6 +296,12 @@ static void load_directory(struct region_load *load, const char *directory)
 		free(files[i]);
 	}
 	free(files);
+}
+
+void region_load_end(struct region_load *load)
+{
+	while (load->count)
+		free(load->specs[--load->count]);
 }
 
 void region_load_path(struct region_load *load, const char *path)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #ifdef CRABCTL_IMAGE
 #include <crabtree_image.h>
@@ -24,6 +25,19 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
+const char *target_device(const char *name)
+{
+	static char paths[2][32];	/* diff has two of them */
+	static unsigned int calls;
+	char *path = paths[calls++ % 2];
+	size_t digits = strncmp(name, "crab", 4) ? 0 : strspn(name + 4, "0123456789");
+
+	if (!digits || name[4 + digits] || digits > 9 || !access(name, F_OK))
+		return name;
+	snprintf(path, sizeof(paths[0]), "/dev/%s", name);
+	return path;
+}
+
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct target *target = state->input;
@@ -32,15 +46,17 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'd':
 		if (!*arg)
 			arg_error(state, "--device: the name is empty");
-		target->device = arg;
+		target->device = target_device(arg);
 		target->image = NULL;
 		target->named = true;
+		target->option = "-d";
 		return 0;
 	case OPT_IMAGE:
 		if (!*arg)
 			arg_error(state, "--image: the name is empty");
 		target->image = arg;
 		target->named = true;
+		target->option = "--image";
 		return 0;
 	case 'j':
 		target->json = true;
@@ -172,21 +188,23 @@ static int open_image(struct target *target, unsigned int flags)
 /* Meaning of an errno of open; the messages of the library are about keys */
 const char *target_error(const struct target *target, int err)
 {
+	bool image = target->image || !strncmp(target->device, "file:", 5);
+
 	switch (err) {
 	case -ENOENT:
-		return target->image ? "no such file" :
+		return image ? "no such file" :
 			"no such device (is crabtree.ko loaded, has it a region?)";
 	case -ENOTTY:
-		return target->image ? "not a regular file" :
+		return image ? "not a regular file" :
 			"not a crabtree device (an image file is opened by --image)";
 	case -EWOULDBLOCK:
 		return "another program has this image open";
 	case -ELIBACC:
 		return "this crabctl was built without support for image files";
 	case -EINVAL:
-		return target->image ? "too small to be an image of a region" : strerror(EINVAL);
+		return image ? "too small to be an image of a region" : strerror(EINVAL);
 	case -EROFS:	/* of an image, the file system */
-		return target->image ? strerror(EROFS) : crabtree_strerror(err);
+		return image ? strerror(EROFS) : crabtree_strerror(err);
 	case -EACCES:
 	case -EPERM:
 	case -ENOSPC:
@@ -227,12 +245,13 @@ int target_no_json(const struct target *target, const char *verb)
 	return EXIT_USAGE;
 }
 
-int target_no_image(const struct target *target, const char *verb)
+int target_no_option(const struct target *target, const char *verb)
 {
-	if (!target->image)
+	if (!target->option)
 		return EXIT_OK;
-	message("--image: %s does not use it%s", verb,
-		strcmp(verb, "diff") ? ": it is about all devices" : ": an image is file:PATH");
+	message("%s: %s does not use it%s", target->option, verb,
+		strcmp(verb, "diff") ? ": it is about all devices" :
+		target->image ? ": an image is file:PATH" : ": its arguments are OLD and NEW");
 	return EXIT_USAGE;
 }
 

@@ -84,7 +84,7 @@ static void print_json(const struct crabtree_change *change)
 		json_u64(json, "value", change->value);
 	if (change->flags & CRABTREE_CHANGE_EXISTED)
 		json_u64(json, "old", change->old);
-	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
+	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(json);
 }
 
@@ -141,7 +141,7 @@ static void name_json(const struct crabtree_name_change *change, const char *nam
 	}
 	if (change->flags & CRABTREE_CHANGE_EXISTED)
 		json_u64(json, "old", change->old);
-	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
+	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(json);
 }
 
@@ -200,6 +200,10 @@ static int watch_keys(struct args *args)
 
 	if (!code && args->to)
 		code = key_read("watch", args->to, &to);
+	if (!code && from > to) {
+		message("watch: %s to %s: the range ends below its start", args->from, args->to);
+		code = EXIT_USAGE;
+	}
 	return code ? code :
 	       follow_watch(args, crabtree_watch(args->target->ct, from, to, args->entries), false);
 }

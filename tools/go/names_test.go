@@ -181,7 +181,7 @@ func TestNameErrors(t *testing.T) {
 	blobs, _ := newStore(t, FormatOptions{Blobs: true})
 	defer blobs.Close()
 	_, err = blobs.Set("x", 1)
-	fails(t, err, syscall.EINVAL)
+	fails(t, err, syscall.EOPNOTSUPP)
 	fails(t, blobs.Names("", func(NameEntry) bool { return true }), syscall.EOPNOTSUPP)
 }
 

@@ -21,7 +21,7 @@ func TestObserversOfAnImage(t *testing.T) {
 	_, err := store.Watch(0, KeyMax, 0)
 	fails(t, err, syscall.EOPNOTSUPP)
 	_, err = store.WatchNames("", 0)
-	fails(t, err, syscall.EINVAL)
+	fails(t, err, syscall.EOPNOTSUPP)
 	_, err = store.Snapshot()
 	fails(t, err, syscall.EOPNOTSUPP)
 }

@@ -213,7 +213,8 @@ int crabtree_format(struct crabtree *ct, struct crabtree_format *format, size_t 
  * @start: the lowest key
  * @end: the highest key
  * @entries: changes that wait for the reader, at most CRABTREE_WATCH_ENTRIES_MAX; 0: 1024
- * Return: a descriptor for poll(2), crabtree_watch_read() and close(2); -EOPNOTSUPP for an image.
+ * Return: a descriptor for poll(2), crabtree_watch_read() and close(2); -EOPNOTSUPP for an image,
+ * and for a store of names: crabtree_watch_names().
  */
 int crabtree_watch(struct crabtree *ct, uint64_t start, uint64_t end, uint32_t entries);
 

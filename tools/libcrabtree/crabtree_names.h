@@ -2,7 +2,7 @@
 /*
  * This file declares the calls of the library on named values: values of up to 64 KiB under names of
  * up to 240 bytes, in stores that were formatted with CRABTREE_FORMAT_NAMES. Errors and threads are
- * as in crabtree.h. Other stores return -EOPNOTSUPP for crabtree_names(), and -EINVAL for a name.
+ * as in crabtree.h. Other stores return -EOPNOTSUPP for all of them.
  */
 #ifndef CRABTREE_NAMES_H
 #define CRABTREE_NAMES_H
@@ -95,7 +95,8 @@ int crabtree_names(struct crabtree *ct, const struct crabtree_names *range, crab
  * @prefix_bytes: its length; 0: all names
  * @entries: changes that the kernel keeps for the reader; 0: 1024
  *
- * Return: as crabtree_watch(), for crabtree_watch_names_read(); -EINVAL if it is no store of names.
+ * Return: as crabtree_watch(), for crabtree_watch_names_read(); -EOPNOTSUPP if it is no store of
+ * names.
  */
 int crabtree_watch_names(struct crabtree *ct, const char *prefix, uint32_t prefix_bytes,
 			 uint32_t entries);

@@ -192,8 +192,14 @@ int crabtree_watch(struct crabtree *ct, uint64_t start, uint64_t end, uint32_t e
 		.end = end,
 		.entries = entries,
 	};
-	int err = call(ct, CRABTREE_WATCH, &watch);
+	struct crabtree_info info;
+	int err = crabtree_info(ct, &info, sizeof(info));
 
+	/* The changes of names have another structure */
+	if (!err && info.feature_incompat & CRABTREE_INCOMPAT_NAMES)
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = call(ct, CRABTREE_WATCH, &watch);
 	return err ? err : watch.fd;
 }
 

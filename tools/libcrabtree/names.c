@@ -137,7 +137,7 @@ int crabtree_watch_names(struct crabtree *ct, const char *prefix, uint32_t prefi
 	int err = crabtree_info(ct, &info, sizeof(info));
 
 	if (!err && !(info.feature_incompat & CRABTREE_INCOMPAT_NAMES))
-		err = -EINVAL;
+		err = -EOPNOTSUPP;
 	if (!err)
 		err = ct->backend->call(ct, CRABTREE_WATCH, &watch);
 	return err ? err : watch.fd;

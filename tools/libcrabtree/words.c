@@ -27,6 +27,7 @@ static const struct word errors[] = {
 	{ EBUSY,	"another user has it open" },
 	{ EWOULDBLOCK,	"another program has the image open, or no change waits" },
 	{ EBADF,	"opened for reading only" },
+	{ EMFILE,	"64 watches or 64 snapshots are open there, or too many files" },
 	{ ENOTTY,	"not a crabtree device" },
 	{ EOPNOTSUPP,	"a store of another kind" },
 	{ ELIBACC,	"image files need libcrabtree-image" },

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 55
+suite 58
 c()
 {
 	"$crabctl" --image b.img "$@"
@@ -89,6 +89,11 @@ t "ls of a value whose length is damaged: the others, too, and it fails" 3 '^1 0
 json_after 3 "ls --json of it" "[(e['key'], e['damaged']) for e in x if not e['version']] == [(1, True)]" c ls --json
 run "$crabctl" --image plain.img format --size 1M
 t "set in a store of records" 3 '' 'another kind' "$crabctl" --image plain.img set 1 x
+for verb in set cat rm; do
+	# shellcheck disable=SC2046	# no word, or one
+	t "$verb of a name there" 3 '' "$verb plc/x: a store of another kind \\(it has records" \
+		"$crabctl" --image plain.img "$verb" plc/x $([ $verb != set ] || echo 1)
+done
 
 # A damaged leaf: the first, or the last, whose range has no end
 "$crabctl" --image leaves.img format --size 256K --blobs --leaf-size 512 > made

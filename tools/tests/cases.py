@@ -11,7 +11,7 @@ import uuid
 
 import crabtree
 from crabtree._library import Cursor
-from store import outcome, raises, tap
+from store import failure, outcome, raises, tap
 
 
 def limits():
@@ -21,7 +21,10 @@ def limits():
             tap.ok(raises(ValueError, store.insert, wrong, 0), f"key {wrong}")
             tap.ok(raises(ValueError, store.insert, 0, wrong), f"value {wrong}")
         tap.ok(raises(TypeError, store.insert, 1.5, 0), "a key that is no integer")
-        tap.ok("Invalid" in raises(crabtree.Error, store.insert, 2 ** 64 - 1, 0), "the reserved key")
+        for call, *more in ((store.insert, 0), (store.search,), (store.delete,), (store.swap, 0, 0), (store.add, 0),
+                            (store.put, b""), (store.blob,), (store.erase,), (crabtree.delete,)):
+            tap.ok("reserved" in raises(ValueError, call, 2 ** 64 - 1, *more), f"{call.__name__}: the reserved key")
+        tap.ok(raises(ValueError, store.update, {1: 1, 2 ** 64 - 1: 1}) and not store, "... in an update, which does nothing")
         tap.ok(raises(ValueError, store.__getitem__, slice(0, 9, 2)), "a slice with a step")
         tap.ok(raises(ValueError, store.format, "x" * 32), "a label that is too long")
         tap.ok(raises(ValueError, store.format, "a\0b", force=True), "a label that C would cut")
@@ -56,6 +59,40 @@ def files():
     store.close()
     store.close()
     tap.ok(raises(ValueError, store.search, 1), "a store that is closed")
+
+
+def messages():
+    """Errors name the mistake, not only the number of an errno."""
+    def says(text, call, *arguments, **options):
+        tap.ok(text in str(raises(crabtree.Error, call, *arguments, **options)), f"{text}")
+    with crabtree.create("file:prefixed.img", 64 << 10, uuid="00112233-4455-6677-8899-aabbccddeeff") as store:
+        tap.ok(os.path.exists("prefixed.img"), "create with the path of open")
+        tap.ok(store.info()["uuid"].fields[0] == 0x00112233, "an identity as a text")
+        says("the image is open already", crabtree.open, "file:prefixed.img")
+        says("opened as file:PATH", crabtree.open, "prefixed.img")
+        says("no other writer", store.watch)
+        tap.ok(raises(ValueError, store.watch, 6, 5), "a watch of a range that ends below its start")
+        says("no other writer", store.snapshot)
+        says("has records, and no commits", store.commit, [crabtree.insert(1, 1)])
+        says("has records, and no commits", store.put, 1, b"")
+        says("has records, and no commits", store.variables.set, "x", 1)
+        says("has records, and no commits", store.variables.get_variable, "x")
+        says("has records, and no commits", store.variables.remove, "x")
+        says("has records, and no commits", list, store.variables)
+        says("no other writer", store.variables.watch)
+        tap.ok(raises(ValueError, store.format, uuid="x", force=True), "an identity that is none")
+    for options, kind in (({"names": True}, "names"), ({"blobs": True, "commits": True}, "blobs")):
+        with crabtree.create("kind.img", 64 << 10, **options) as store:
+            says(f"has {kind}", store.insert, 1, 1)
+            if kind == "names":
+                says("has names, and no commits", store.put, 1, b"")
+                says("has names, and no commits", store.blob, 1)
+            else:
+                says("has blobs, and commits", store.variables.set, "x", 1)
+                tap.ok(failure(store.variables.commit, [crabtree.put("x", 1)]) == (errno.EOPNOTSUPP, 0),
+                       "the operation of a commit that is on a name")
+        os.unlink("kind.img")
+    says("too small", crabtree.create, "small.img", 100)
 
 
 def walk_on(walk):
@@ -191,6 +228,7 @@ def main():
     """All of it."""
     limits()
     files()
+    messages()
     damaged()
     walks_end()
     threads()

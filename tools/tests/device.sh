@@ -105,17 +105,17 @@ for attribute in state=readonly region_bytes=1048576 records=5 label=retain regi
 	echo "${attribute#*=}" > "root/sys/class/crabtree/crab0/${attribute%%=*}"
 done
 export FAKE_ROOT=$PWD/root
-t "list without root: from sysfs" 0 'crab0 +read-only +1 MiB +retain +5 /memory$' '' c list
+t "list without root: from sysfs" 0 'crab0 +read-only +1 MiB +retain +5 /memory$' '' "$out/tests/crabctl-fakedev" list
 printf 'DEVNAME=crab0\nCRABTREE_LABEL=Gr\303\\237e\nCRABTREE_LABEL_ENC=Gr\\xc3\\xb6\\xc3\\x9fe\\x20\\x5c\n' \
 	> root/sys/class/crabtree/crab0/uevent
-t "its label is not escaped" 0 'crab0 +read-only +1 MiB +Größe \\ +5' '' c list
+t "its label is not escaped" 0 'crab0 +read-only +1 MiB +Größe \\ +5' '' "$out/tests/crabctl-fakedev" list
 printf '%s\n' 'CRABTREE_LABEL_ENC=\x1b[2J' > root/sys/class/crabtree/crab0/uevent
-t "nor commands the terminal" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
-FAKE_DENY=16 t "a device that is in use, too" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' c list
-t "a device that is not there either" 0 'crab1 +.*ermission' '' c list
+t "nor commands the terminal" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' "$out/tests/crabctl-fakedev" list
+FAKE_DENY=16 t "a device that is in use, too" 0 'crab0 +read-only +1 MiB +.x1b.2J +5' '' "$out/tests/crabctl-fakedev" list
+t "a device that is not there either" 0 'crab1 +.*ermission' '' "$out/tests/crabctl-fakedev" list
 json "list --json: the columns, and the error" \
-	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" c list --json
-json "and the error alone" "'state' not in x[1] and 'ermission' in x[1]['error']" c list --json
+	"x[0]['state'] == 'read-only' and x[0]['records'] == 5 and 'ermission' in x[0]['error']" "$out/tests/crabctl-fakedev" list --json
+json "and the error alone" "'state' not in x[1] and 'ermission' in x[1]['error']" "$out/tests/crabctl-fakedev" list --json
 for device in "" /dev/crab1; do
 	t "\$CRABTREE_DEVICE is \"$device\"" 3 '' "^crabctl: ${device:-/dev/crab0}: Permission denied" \
 		env CRABTREE_DEVICE="$device" "$out/tests/crabctl-fakedev" info

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 97
+suite 100
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -20,6 +20,29 @@ b = f.read(1)[0]
 f.seek(-1, 1)
 f.write(bytes([b ^ 0xff]))' "$1" "$2"
 }
+
+# A machine that boots: getrandom() waits, or fails where it must not wait
+cat > entropy.c <<'C'
+#include <errno.h>
+#include <sys/random.h>
+#include <unistd.h>
+ssize_t getrandom(void *buffer, size_t bytes, unsigned int flags)
+{
+	if (!(flags & ~GRND_RANDOM))
+		pause();
+	errno = flags & GRND_NONBLOCK ? EAGAIN : EINVAL;
+	return -1;
+}
+C
+cc -shared -fPIC -o entropy.so entropy.c
+LD_PRELOAD=$PWD/entropy.so t "format without entropy" 0 ' leaves of ' '' timeout 60 "$crabctl" --image e1 format --size 64K
+LD_PRELOAD=$PWD/entropy.so t "put, too" 0 '' '' timeout 60 "$crabctl" --image e1 put 1 2
+for store in e2 e3; do
+	LD_PRELOAD=$PWD/entropy.so run "$crabctl" --image $store format --size 64K
+	run "$crabctl" --image $store info -j
+	grep uuid out > $store.uuid
+done
+truth "no two stores have the same identity" sh -c '! cmp -s e2.uuid e3.uuid'
 
 t "no such file" 3 '' 'nofile: no such file$' "$crabctl" --image nofile info
 t "a directory" 3 '' 'crabctl: \.: not a regular file$' "$crabctl" --image . info

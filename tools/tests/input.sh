@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 75
+suite 87
 c()
 {
 	"$crabctl" --image i.img "$@"
@@ -98,9 +98,26 @@ ln i.img $'x\e'
 t "the name of the image with them" 3 '' '^crabctl: x.x1b: that is the image itself$' c dump $'x\e'
 t "the name of a snapshot with them" 3 '' '^crabctl: x.x1b:1: not a snapshot' c restore --force $'x\e'
 
+# The name of a device as `region add' prints it, and an image as the library opens it
+t "a device without its directory" 3 '' '^crabctl: /dev/crab987: no such device' "$crabctl" -d crab987 info
+t "the same in the environment" 3 '' '^crabctl: /dev/crab987: no such device' env CRABTREE_DEVICE=crab987 "$crabctl" info
+ln i.img crab987
+t "a file of that name" 3 '' '^crabctl: crab987: not a crabtree device' "$crabctl" -d crab987 info
+t "another name" 3 '' '^crabctl: crab98x: no such device' "$crabctl" -d crab98x info
+t "a path of the library that is not there" 3 '' '^crabctl: file:none: no such file$' "$crabctl" -d file:none info
+: > short
+t "one that is too small" 3 '' '^crabctl: file:short: too small to be an image' "$crabctl" -d file:short info
+
 # An image is no device: it is not left out of account
 for words in list metrics events "region list"; do
 	# shellcheck disable=SC2086	# two words
 	usage "$words of an image" "--image: $words does not use it" $words
 done
+for words in list metrics events "region list"; do
+	# shellcheck disable=SC2086	# two words
+	usage "$words of a device" "^crabctl: -d: $words does not use it: it is about all devices\$" -d /dev/crab1 $words
+done
+t "diff: devices without their directory" 3 '' '^crabctl: /dev/crab988: diff: no such device' \
+	"$crabctl" diff crab988 crab989
+usage "diff of a device" '-d: diff does not use it: its arguments are OLD and NEW' diff -d /dev/crab1 i.img i.img
 usage "diff of an image" '--image: diff does not use it: an image is file:PATH' diff i.img i.img

@@ -496,6 +496,7 @@ static void test_words(void)
 	ok(!strcmp(crabtree_strerror(ENOENT), "no such key, device or file"),
 	   "words for a positive errno");
 	ok(!strncmp(crabtree_strerror(-EWOULDBLOCK), "another program", 15), "an image that is in use");
+	ok(strstr(crabtree_strerror(-EMFILE), "64 watches"), "words for a limit of the device");
 	ok(!strcmp(crabtree_strerror(EINVAL), strerror(EINVAL)), "words for any other");
 	ok(!strcmp(crabtree_state_name(CRABTREE_STATE_GONE), "gone"), "name of a state");
 	ok(!strcmp(crabtree_state_name(99), "unknown"), "name of an unknown state");

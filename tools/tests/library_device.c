@@ -108,11 +108,15 @@ static void test_done(void)
 static void test_kind(void)
 {
 	answer.info = (struct crabtree_info){ .feature_incompat = CRABTREE_INCOMPAT_BLOBS };
-	ok(crabtree_watch_names(&fake, "a", 1, 0) == -EINVAL && asked == CRABTREE_INFO,
+	ok(crabtree_watch_names(&fake, "a", 1, 0) == -EOPNOTSUPP && asked == CRABTREE_INFO,
 	   "a watch of names in a store of blobs");
+	crabtree_watch(&fake, 0, 9, 0);
+	ok(asked == CRABTREE_WATCH, "a watch of keys there");
 	answer.info.feature_incompat |= CRABTREE_INCOMPAT_NAMES;
 	crabtree_watch_names(&fake, "a", 1, 0);
 	ok(asked == CRABTREE_WATCH, "and in one of names");
+	ok(crabtree_watch(&fake, 0, 9, 0) == -EOPNOTSUPP && asked == CRABTREE_INFO,
+	   "a watch of keys in a store of names");
 	answer_error = -EIO;
 	ok(crabtree_watch_names(&fake, "a", 1, 0) == -EIO && asked == CRABTREE_INFO,
 	   "and in one that fails");

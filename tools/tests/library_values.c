@@ -83,7 +83,7 @@ static void test_values_refused(struct crabtree *ct, uint64_t version)
 	refuse_values(ct, VALUE_OP(ERASE, 1, .flags = 1U << 31), -EINVAL, "values: flags");
 	refuse_values(ct, (struct crabtree_commit_op){ .verb = 4, .key = 1 }, -EINVAL, "values: a verb");
 	refuse_values(ct, VALUE_OP(ERASE, 1, .reserved = 1), -EINVAL, "values: a reserved field");
-	refuse_values(ct, VALUE_OP(ERASE, 1, .name_bytes = 1), -EINVAL, "values: a name of a key");
+	refuse_values(ct, VALUE_OP(ERASE, 1, .name_bytes = 1), -EOPNOTSUPP, "values: a name of a key");
 	refuse_values(ct, VALUE_OP(PUT, 1, .value = (uintptr_t)longer, .bytes = sizeof(longer)), -EMSGSIZE,
 		      "values: too long");
 }
@@ -176,7 +176,7 @@ static void test_names_refused(struct crabtree *ct)
 	refuse_names(ct, NAMED(TEST, "a", .flags = CRABTREE_IF_VERSION), -ESTALE, "names: another version");
 	refuse_names(ct, SET("z", 2, .flags = CRABTREE_IF_VERSION), -ENOENT, "names: a version, not there");
 	refuse_names(ct, NAMED(ERASE, "nine"), -EINVAL, "names: a name twice");
-	refuse_names(ct, NAMED(ERASE, ""), -EINVAL, "names: no name");
+	refuse_names(ct, NAMED(ERASE, ""), -EOPNOTSUPP, "names: no name");
 	op.type = 9;
 	refuse_names(ct, op, -EINVAL, "names: a type");
 	op.type = CRABTREE_TYPE_U8;

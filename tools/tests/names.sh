@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 125
+suite 139
 c()
 {
 	"$crabctl" --image n.img "$@"
@@ -152,7 +152,7 @@ def add(line):
     for byte in line:
         crc = crc >> 8 ^ table[(crc ^ byte) & 255]
 add(b"# crabtree snapshot 2\n# uuid 00112233-4455-6677-8899-aabbccddeeff\n# engine crab slotted 1024\n# label n\n# kind names\n")
-names = [rb"a\x0ab", rb"b\xff"] + [b"n/%08d" % number for number in range(1, 20001)]
+names = [rb"a\x00b", rb"a\x0ab", rb"back\x5cx41", rb"b\xff"] + [b"n/%08d" % number for number in range(1, 20001)]
 for number, name in enumerate(names, 1):
     add(b"u8 1 %s\n\1\n" % name)
     if number % 256 == 0:
@@ -182,6 +182,26 @@ for name in $'a\nb' $'b\xff'; do
 	t "rm of it: $(printf %q "$name")" 0 '' '' m rm "$name"
 	t "it is gone" 1 '' 'rm [ab].x.*: no such key' m rm "$name"
 done
+
+# Those that no word of a command line has, and those that ls could print as others: as ls prints them
+run m ls
+head -2 out | cut -d ' ' -f 1 > listed
+truth "ls of them" [ "$(cat listed)" = $'a\\x00b\nback\\x5cx41' ]
+t "get -e of a name with a zero byte" 0 '^1$' '' m get -e 'a\x00b'
+json "get -e --json has it as ls" "x['name'] == r'a\x00b'" m get -ej 'a\x00b'
+t "cat --escaped" 0 $'^\1$' '' m cat --escaped 'a\x00b'
+t "a name with a backslash" 0 '^1$' '' m get 'back\x41'
+t "as ls prints it" 0 '^1$' '' m get -e 'back\x5cx41'
+t "which is another name without -e" 1 '' 'no such key' m get 'back\x5cx41'
+t "an escape that is none" 1 '' 'no such key' m get -e 'a\x0'
+t "too long with its escapes, not without" 1 '' 'no such key' m get -e "$(printf '\\x41%.0s' {1..240})"
+t "too long without" 2 '' 'longer than 240' m get -e "$(printf '\\x41%.0s' {1..241})"
+t "far too long" 2 '' 'longer than 240' m get -e "$(printf '%01000d' 0)"
+while read -r name; do
+	t "rm -e $name" 0 '' '' m rm -e "$name"
+done < listed
+run m ls
+truth "both are gone" [ "$(head -1 out | cut -d ' ' -f 1)" = n/00000001 ]
 
 # Without a store
 truncate -s 64K blank.img

@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 63
+suite 65
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -126,6 +126,18 @@ rm -f root/run/crabtree/*
 t "content that is rejected: the cause" 1 '^crab0: ram=96K' \
 	'other.conf:1: ram=96K: no store "retain" here: not a crabtree store' c load other.conf
 truth "the region stays" [ "$(grep -c remove log)" = 0 ]
+: > log
+echo unformatted > "$class/crab0/state"
+rm -f root/run/crabtree/*
+echo "ram=96K,readonly label=retain" > other.conf
+t "a region without a store, which is read-only: no remedy that fails" 0 '^crab0: ram=96K,readonly' \
+	'other.conf:1: ram=96K,readonly has no store, and none can be made: it is read-only$' c load other.conf
+: > log
+rm -f root/run/crabtree/*
+printf 'ram=80K label=one\n' > first.conf
+printf 'ram=72K\nram=80K label=two\n' > second.conf
+t "two lines with one region" 1 '^ram=72K$' '^crabctl: second.conf:2: ram=80K: an earlier line has this region$' \
+	c load --dry-run first.conf second.conf
 : > log
 mkdir 'a[1]'
 echo ram=64K mode=0777 > 'a[1]/a.conf'

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 104
+suite 105
 c()
 {
 	"$crabctl" "$@"
@@ -155,6 +155,7 @@ same "watch" out want
 FAKE_LOG=log run fake watch -n 2 5 6 --entries 65536
 truth "watch -n" [ "$(wc -l < out)" = 2 ]
 truth "watch of a range, and with the most entries" grep -qx 'watch 5 6 65536' log
+t "watch of a range that ends below its start" 2 '' '^crabctl: watch: 6 to 5: the range ends below its start$' fake watch 6 5
 t "watch with more" 2 '' '--entries 65537: 1 to 65536' fake watch --entries 65537
 mkfifo pipe
 FAKE_CHANGES=pipe fake watch > seen &

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 62
+suite 63
 c()
 {
 	"$crabctl" "$@"
@@ -153,6 +153,7 @@ x = [json.loads(line) for line in open("changes.json")]
 assert x[0] == {"seq": 1, "verb": "set", "name": "plc/hours", "type": "u32", "version": 7}, x[0]
 assert x[1] == {"seq": 2, "verb": "rm", "name": "x", "old": 7}, x[1]
 assert x[2] == {"seq": 9, "verb": "lost", "changes": 7}, x[2]'
+truth "a name in JSON is as it is, with each slash" grep -q '"name":"plc/hours"' changes.json
 t "watch of names with two arguments" 2 '' 'one argument, PREFIX' fake watch a b
 
 # Restore to a device: killed before each call that the program makes, of blobs and of names

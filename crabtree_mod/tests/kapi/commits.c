@@ -226,7 +226,7 @@ static void values_invalid(struct crabtree *tree)
 	values_refused(tree, verb, -EINVAL);
 	values_refused(tree, flags, -EINVAL);
 	values_refused(tree, test, -EINVAL);
-	values_refused(tree, named, -EINVAL);
+	values_refused(tree, named, -EOPNOTSUPP);
 	values_refused(tree, typed, -EINVAL);
 	values_refused(tree, values_put(4, "twice", 0), -EINVAL);
 	EXPECT(crabtree_commit_values(tree, NULL, 0, &failed), -EINVAL);

@@ -183,7 +183,7 @@ static void named_all_refused(struct crabtree *tree, u64 version)
 	named_refused(tree, named(CRABTREE_COMMIT_TEST, CRABTREE_IF_EXISTS, "d"), -ENOENT);
 	named_refused(tree, stale, -ESTALE);
 	named_refused(tree, type, -EINVAL);
-	named_refused(tree, named_put(0, "", &value), -EINVAL);
+	named_refused(tree, named_put(0, "", &value), -EOPNOTSUPP);	/* a key */
 	named_refused(tree, named_put(0, "a", &value), -EINVAL);
 }
 

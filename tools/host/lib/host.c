@@ -85,17 +85,34 @@ u64 ktime_get_real_seconds(void)
 
 bool (*crab_host_random)(u64 *x);
 
+#ifndef GRND_INSECURE
+#define GRND_INSECURE	4	/* Linux 5.6 */
+#endif
+
+/* As the kernel's function it neither fails nor waits, as for entropy while the machine boots */
+static u64 entropy(void)
+{
+	static u64 calls;
+	struct timespec now;
+	u64 x;
+
+	if (getrandom(&x, sizeof(x), GRND_INSECURE) == sizeof(x) ||
+	    getrandom(&x, sizeof(x), GRND_NONBLOCK) == sizeof(x))
+		return x;
+	clock_gettime(CLOCK_REALTIME, &now);
+	x = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	x += __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	return rng_mix(x ^ (u64)getpid() << 40);
+}
+
 u64 get_random_u64(void)
 {
 	u64 x;
 
 	if (crab_host_random && crab_host_random(&x))
 		return x;
-	if (!random_seeded) {
-		if (getrandom(&x, sizeof(x), 0) != sizeof(x))
-			abort();
-		return x;
-	}
+	if (!random_seeded)
+		return entropy();
 	return rng_mix(__atomic_fetch_add(&random_state, 0x9e3779b97f4a7c15ULL, __ATOMIC_RELAXED));
 }
 

@@ -39,7 +39,7 @@ _CREATE, _REPLACE, _SWAP, _ADD = 1, 2, 4, 8
 _GE, _LE = 1, 2
 _FORCE, _BLOBS, _COMMITS, _NAMES = 1, 2, 4, 8
 _IF_VERSION = 4
-_OF_BLOBS, _OF_NAMES = 1, 4       # bits of feature_incompat
+_OF_BLOBS, _OF_COMMITS, _OF_NAMES = 1, 2, 4   # bits of feature_incompat
 _BLOB_ROOM = 4096
 _BATCH_MAX = 4096
 _SCAN_RECORDS = 256
@@ -52,33 +52,40 @@ def _check_key(err, key):
     return _check(err)
 
 
+def _key(number):
+    """A key that a store may have."""
+    if _u64(number) > KEY_MAX:
+        raise ValueError("the key 2**64 - 1 is reserved")
+    return _u64(number)
+
+
 def _flags(create, replace):
     return (_CREATE if create else 0) | (_REPLACE if replace else 0)
 
 
 def insert(key, value, create=False, replace=False):
     """An operation of Store.batch(): store a value; its result has the old value, if the key was there."""
-    return _library.BatchOp(verb=1, flags=_flags(create, replace), key=_u64(key), value=_u64(value))
+    return _library.BatchOp(verb=1, flags=_flags(create, replace), key=_key(key), value=_u64(value))
 
 
 def swap(key, expected, value):
     """An operation of Store.batch(): replace a value if it is the expected one, else its status is -ESTALE."""
-    return _library.BatchOp(verb=1, flags=_SWAP, key=_u64(key), value=_u64(value), old_value=_u64(expected))
+    return _library.BatchOp(verb=1, flags=_SWAP, key=_key(key), value=_u64(value), old_value=_u64(expected))
 
 
 def add(key, addend):
     """An operation of Store.batch(): add to a value, modulo 2**64, 0 if the key is absent."""
-    return _library.BatchOp(verb=1, flags=_ADD, key=_u64(key), value=_u64(addend))
+    return _library.BatchOp(verb=1, flags=_ADD, key=_key(key), value=_u64(addend))
 
 
 def search(key):
     """An operation of Store.batch(): the value of a key."""
-    return _library.BatchOp(verb=2, key=_u64(key))
+    return _library.BatchOp(verb=2, key=_key(key))
 
 
 def delete(key):
     """An operation of Store.batch(): remove a key; its result has the old value."""
-    return _library.BatchOp(verb=3, key=_u64(key))
+    return _library.BatchOp(verb=3, key=_key(key))
 
 
 def when(operation, *, exists=False, absent=False, was=None, version=None):
@@ -99,7 +106,7 @@ def _encode_operation(operation):
     if operation.kind is not None:
         raise TypeError("only a value with a name has a type")
     data = bytes(memoryview(operation.value)) if operation.is_put() else b""
-    return _u64(operation.key), b"", 0, data
+    return _key(operation.key), b"", 0, data
 
 
 Blob = collections.namedtuple("Blob", "value version")
@@ -114,13 +121,25 @@ class Store(collections.abc.MutableMapping):
 
     def __init__(self, path, readonly=False):
         self._handle = None
+        self._image = os.fsencode(path).startswith(b"file:")
         handle = ctypes.c_void_p()
         err = _lib.crabtree_open(ctypes.byref(handle), _library.c_text(os.fsencode(path)),
                                  _READONLY if readonly else 0)
-        if err == -errno.ENOENT:    # in all other calls it is a missing key
-            raise Error(-err, os.strerror(-err), path)
-        _check(err, path)
+        if err < 0:
+            raise self._unopened(-err, path)
         self._handle = handle
+
+    def _unopened(self, number, path):
+        """The Error of an open that failed: some of them mean something else in all other calls."""
+        if number == errno.ENOENT:
+            return Error(number, os.strerror(number), path)
+        text = _lib.crabtree_strerror(number).decode()
+        if self._image:
+            text = {errno.EINVAL: "too small to be an image of a region",
+                    errno.EWOULDBLOCK: "the image is open already, here or in another program"}.get(number, text)
+        elif number == errno.ENOTTY and os.path.isfile(path):
+            text += "; an image is opened as file:PATH"
+        return Error(number, f"{text} ({os.fsdecode(path)})")
 
     def close(self):
         """Write an image to its file, and end the use of the store. A second close() does nothing."""
@@ -141,7 +160,28 @@ class Store(collections.abc.MutableMapping):
         """A call of the library; its result."""
         if not self._handle:
             raise ValueError("the store is closed")
-        return getattr(_lib, "crabtree_" + name)(self._handle, *arguments)
+        err = getattr(_lib, "crabtree_" + name)(self._handle, *arguments)
+        if err == -errno.EOPNOTSUPP:
+            raise self._unfit(name)
+        return err
+
+    def _unfit(self, name):
+        """The Error of a call that is for another kind of store."""
+        if self._image and name in ("watch", "watch_names", "snapshot"):
+            return Error(errno.EOPNOTSUPP, "an image has no other writer, so that it has no watch and no snapshot")
+        features = self.info()["feature_incompat"]
+        kind = "names" if features & _OF_NAMES else "blobs" if features & _OF_BLOBS else "records"
+        commits = "commits" if features & _OF_COMMITS else "no commits"
+        return Error(errno.EOPNOTSUPP, f"a store of another kind: it has {kind}, and {commits}")
+
+    def _commit(self, call, array):
+        """A commit of the library; the Error names the operation that it is about."""
+        failed = ctypes.c_uint32()
+        try:
+            _check(self._call(call, array, len(array), ctypes.byref(failed)))
+        except Error as error:
+            error.failed = failed.value if failed.value < len(array) else None
+            raise
 
     # One record
 
@@ -150,7 +190,7 @@ class Store(collections.abc.MutableMapping):
 
         Returns the old value, or None."""
         existed, old = ctypes.c_bool(), ctypes.c_uint64()
-        err = self._call("insert", _u64(key), _u64(value), _flags(create, replace),
+        err = self._call("insert", _key(key), _u64(value), _flags(create, replace),
                          ctypes.byref(existed), ctypes.byref(old))
         _check_key(err, key)
         return old.value if existed else None
@@ -160,7 +200,7 @@ class Store(collections.abc.MutableMapping):
 
         Returns the value before: `expected` if it was replaced, else another."""
         old = ctypes.c_uint64()
-        err = self._call("swap", _u64(key), _u64(expected), _u64(value), ctypes.byref(old))
+        err = self._call("swap", _key(key), _u64(expected), _u64(value), ctypes.byref(old))
         if err != -errno.ESTALE:
             _check_key(err, key)
         return old.value
@@ -170,20 +210,20 @@ class Store(collections.abc.MutableMapping):
 
         Returns the value before."""
         old = ctypes.c_uint64()
-        err = self._call("add", _u64(key), _u64(addend), _flags(False, replace), ctypes.byref(old))
+        err = self._call("add", _key(key), _u64(addend), _flags(False, replace), ctypes.byref(old))
         _check_key(err, key)
         return old.value
 
     def search(self, key):
         """The value of a key."""
         value = ctypes.c_uint64()
-        _check_key(self._call("search", _u64(key), ctypes.byref(value)), key)
+        _check_key(self._call("search", _key(key), ctypes.byref(value)), key)
         return value.value
 
     def delete(self, key):
         """Remove a key; returns the value that it had."""
         old = ctypes.c_uint64()
-        _check_key(self._call("delete", _u64(key), ctypes.byref(old)), key)
+        _check_key(self._call("delete", _key(key), ctypes.byref(old)), key)
         return old.value
 
     def delete_range(self, start=0, end=KEY_MAX):
@@ -244,11 +284,9 @@ class Store(collections.abc.MutableMapping):
         for each; for names see Variables.commit()."""
         operations = list(operations)
         if any(isinstance(operation, ValueOp) for operation in operations):
-            return _values.commit(self._call, operations, _encode_operation)
+            return _values.commit(self._commit, operations, _encode_operation)
         array = (_library.BatchOp * len(operations))(*operations)
-        failed = ctypes.c_uint32()
-        err = self._call("commit", array, len(array), ctypes.byref(failed))
-        _library.check_commit(err, failed.value, len(array))
+        self._commit("commit", array)
         return list(array)
 
     # Values of any length, in a store that format(blobs=True) made
@@ -260,7 +298,7 @@ class Store(collections.abc.MutableMapping):
         value = bytes(memoryview(value))    # of a number, bytes() would make so many NULs
         new = ctypes.c_uint64(0 if version is None else _u64(version))
         flags = _flags(create, replace) | (0 if version is None else _IF_VERSION)
-        _check_key(self._call("put", _u64(key), value, len(value), flags, ctypes.byref(new)), key)
+        _check_key(self._call("put", _key(key), value, len(value), flags, ctypes.byref(new)), key)
         return new.value
 
     def blob(self, key):
@@ -269,14 +307,14 @@ class Store(collections.abc.MutableMapping):
         err = -errno.EMSGSIZE
         while err == -errno.EMSGSIZE:
             room = ctypes.create_string_buffer(size.value)
-            err = self._call("get", _u64(key), room, len(room), ctypes.byref(size), ctypes.byref(version))
+            err = self._call("get", _key(key), room, len(room), ctypes.byref(size), ctypes.byref(version))
         _check_key(err, key)
         return Blob(room.raw[:size.value], version.value)
 
     def erase(self, key, version=None):
         """Remove a key and its value; with `version` only if the value has it, else ESTALE."""
         old = None if version is None else ctypes.byref(ctypes.c_uint64(_u64(version)))
-        _check_key(self._call("erase", _u64(key), old), key)
+        _check_key(self._call("erase", _key(key), old), key)
 
     def blobs(self, start=0, end=KEY_MAX):
         """An Entry for each key from start to end, both included. Not a snapshot. An iterator as that of scan()."""
@@ -289,7 +327,7 @@ class Store(collections.abc.MutableMapping):
     @property
     def variables(self):
         """The Variables of a store that format(names=True) made: a mapping of names to typed values."""
-        return Variables(self._call_named, self._call)
+        return Variables(self._call_named, self._commit)
 
     def _call_named(self, name, call, *arguments):
         """A call of the library about a name."""
@@ -301,7 +339,10 @@ class Store(collections.abc.MutableMapping):
         """The changes of the keys from start to end, as an iterator, once each one is durable.
 
         It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
-        return Watch(_check(self._call("watch", _u64(start), _u64(end), _library.u32(entries))))
+        start, end = _u64(start), _u64(end)
+        if start > end:
+            raise ValueError(f"the range {start} to {end} ends below its start")
+        return Watch(_check(self._call("watch", start, end, _library.u32(entries))))
 
     def snapshot(self):
         """The store as of now, for reading, while others write to it; to be closed. Not of an image."""
@@ -410,7 +451,7 @@ class Store(collections.abc.MutableMapping):
                 raise ValueError(f"{name} is too long: {text!r}")
             setattr(options, name, _library.c_text(text.encode()))
         if uuid:
-            options.uuid[:] = uuid.bytes
+            options.uuid[:] = uuid.bytes if isinstance(uuid, uuids.UUID) else uuids.UUID(uuid).bytes
         err = self._call("format", ctypes.byref(options), ctypes.sizeof(options))
         if err == -errno.EEXIST:    # in all other calls it is a key
             raise Error(-err, "the region holds a store or other data; force=True discards it")
@@ -421,7 +462,13 @@ class Snapshot(Store):
     """A store as of one point in time; see Store.snapshot()."""
 
     def __init__(self, handle):  # pylint: disable=super-init-not-called
-        self._handle = handle
+        self._handle, self._image = handle, False
+
+    def _call(self, name, *arguments):
+        err = super()._call(name, *arguments)
+        if err == -errno.ENOTTY:
+            raise Error(errno.ENOTTY, f"a snapshot can only be read: {name}")
+        return err
 
     def __len__(self):
         """By a list: info() counts the records that the store has now."""
@@ -447,7 +494,10 @@ def open(path, readonly=False):  # pylint: disable=redefined-builtin
 
 
 def create(path, size, label="", **options):
-    """Make a file of `size` bytes, an image with an empty store, and open it. `options` are those of format()."""
+    """Make a file of `size` bytes, an image with an empty store, and open it. `options` are those of format().
+
+    The path may have the "file:" of open()."""
+    path = os.fsdecode(path).removeprefix("file:")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         return _fill_file(file, path, size, label, options)
@@ -461,7 +511,7 @@ def _fill_file(file, path, size, label, options):
         os.posix_fallocate(file, 0, size)
     finally:
         os.close(file)
-    store = Store("file:" + os.fsdecode(path))
+    store = Store("file:" + path)
     try:
         store.format(label, **options)
     except BaseException:

@@ -198,11 +198,3 @@ def check(err, detail=""):
         raise Error(-err, f"{text} ({detail})" if detail else text)
     return err
 
-
-def check_commit(err, failed, count):
-    """The same for a commit of `count` operations."""
-    try:
-        check(err)
-    except Error as error:
-        error.failed = failed if failed < count else None
-        raise

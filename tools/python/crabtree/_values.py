@@ -64,13 +64,11 @@ def test(key):
     return ValueOp(_TEST, key)
 
 
-def commit(call, operations, encode):
-    """A commit by `call`; encode(operation) returns the key, the name, the number of the type and the bytes."""
+def commit(do, operations, encode):
+    """A commit by `do`; encode(operation) returns the key, the name, the number of the type and the bytes."""
     if not all(isinstance(operation, ValueOp) for operation in operations):
         raise TypeError("an operation on values is put(), erase() or test()")
     raws = [operation.raw(encode) for operation in operations]
     array = (_library.CommitOp * len(raws))(*[op for op, _ in raws])
-    failed = ctypes.c_uint32()
-    err = call("commit_values", array, len(array), ctypes.byref(failed))
-    _library.check_commit(err, failed.value, len(array))
+    do("commit_values", array)
     return [operation.result(op) for operation, op in zip(operations, array)]

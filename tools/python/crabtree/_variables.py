@@ -15,6 +15,7 @@ _NUMBERS = {"bool": "<?", "u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i6
 _CREATE, _REPLACE, _IF_VERSION = 1, 2, 4
 _PREFIX = 2
 _ROOM = 65536
+_NAME_MAX = 240
 
 Variable = collections.namedtuple("Variable", "value type version")
 Variable.__doc__ = "A value, its type by name, and its version: no other value of the store has it, now or later."
@@ -25,6 +26,14 @@ NameEntry.__doc__ = "A name of a list. If the value is damaged, its length `byte
 NameChange = collections.namedtuple("NameChange", "seq verb name type version old")
 NameChange.__doc__ = """A change that a watch of names reports: `verb` is "set", "remove", or "lost": then `version` changes up
 to number `seq` were dropped, because the reader was too slow. `old` is the version before, None if there was none."""
+
+
+def _encode_name(name, least=1):
+    """A name, or with 0 as `least` a prefix, as _encode_text(); one that no store can have is a ValueError."""
+    text = _encode_text(name)
+    if not least <= len(text) <= _NAME_MAX:
+        raise ValueError(f"the name {name!r} is {f'longer than {_NAME_MAX} bytes' if text else 'empty'}")
+    return text
 
 
 def _encode_text(text):
@@ -81,7 +90,7 @@ def _decode(data, kind):
 
 
 def _encode_operation(operation):
-    name, kind, data = _encode_text(operation.key), 0, b""
+    name, kind, data = _encode_name(operation.key), 0, b""
     if operation.is_put():
         kind = _type_of(operation.value) if operation.kind is None else operation.kind
         data, kind = _encode(operation.value, kind), _TYPES.index(kind)
@@ -129,8 +138,8 @@ class Variables(collections.abc.MutableMapping):
     Names ascend, by their UTF-8. A missing name is a KeyError. An int is an i64, or a u64 if it is too
     large; set() stores other types. A name or a text that is not UTF-8 has surrogates, as os.fsdecode() makes them."""
 
-    def __init__(self, call, call_store=None):
-        self._call, self._call_store = call, call_store
+    def __init__(self, call, commit=None):
+        self._call, self._commit = call, commit
 
     def set(self, name, value, type=None, *, create=False, replace=False, version=None):
         """Store a value, durable on return; with `type` as that type: "u8", "bytes", ...
@@ -139,7 +148,7 @@ class Variables(collections.abc.MutableMapping):
         the present value has it, else ESTALE. Returns the new version."""
         # pylint: disable=redefined-builtin
         kind = _type_of(value) if type is None else type
-        data, text = _encode(value, kind), _encode_text(name)
+        data, text = _encode(value, kind), _encode_name(name)
         flags = (_CREATE if create else 0) | (_REPLACE if replace else 0) | (0 if version is None else _IF_VERSION)
         named = _library.Named(name=text, name_bytes=len(text), type=_TYPES.index(kind),
                                value=ctypes.cast(data, ctypes.c_void_p), bytes=len(data),
@@ -149,7 +158,7 @@ class Variables(collections.abc.MutableMapping):
 
     def get_variable(self, name):
         """The Variable of a name; its checksum is verified."""
-        text, room = _encode_text(name), ctypes.create_string_buffer(_ROOM)
+        text, room = _encode_name(name), ctypes.create_string_buffer(_ROOM)
         named = _library.Named(name=text, name_bytes=len(text), value=ctypes.cast(room, ctypes.c_void_p),
                                capacity=len(room))
         self._call(name, "get_named", ctypes.byref(named))
@@ -158,7 +167,7 @@ class Variables(collections.abc.MutableMapping):
 
     def remove(self, name, version=None):
         """Remove a name and its value; with `version` only if the value has it, else ESTALE."""
-        text = _encode_text(name)
+        text = _encode_name(name)
         old = None if version is None else ctypes.byref(ctypes.c_uint64(_library.u64(version)))
         self._call(name, "erase_named", text, len(text), old)
 
@@ -168,13 +177,13 @@ class Variables(collections.abc.MutableMapping):
 
         Returns a Committed for each. A condition, see when(), that does not hold is an Error with the errno EEXIST,
         ENOENT or ESTALE, and `failed`, the number of its operation. After an Error none was done."""
-        return _values.commit(self._call_store, list(operations), _encode_operation)
+        return _values.commit(self._commit, list(operations), _encode_operation)
 
     def entries(self, prefix=""):
         """A NameEntry for each name that begins with `prefix`. Not a snapshot.
 
         An iterator. If names are damaged, which may be any, it has the others, then an Error with EUCLEAN."""
-        text, found = _encode_text(prefix), []
+        text, found = _encode_name(prefix, 0), []
 
         def each(name, _):
             """Called for each name."""
@@ -196,7 +205,7 @@ class Variables(collections.abc.MutableMapping):
         """The changes of names that begin with `prefix`, as an iterator, once each one is durable.
 
         It ends when the store is detached. `entries` changes wait for the reader at most, 1024 for 0."""
-        text = _encode_text(prefix)
+        text = _encode_name(prefix, 0)
         return NameWatch(self._call(prefix, "watch_names", text, len(text), _library.u32(entries)))
 
     def __getitem__(self, name):

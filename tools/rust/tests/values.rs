@@ -139,7 +139,7 @@ fn commits_that_are_refused() {
     assert_eq!(blobs.commit_values(&mut []), Err((0, Error(EINVAL))));
     let put = ValueOp::put(1, &[]);
     for (op, error) in [(ValueOp::erase(1), EINVAL), (ValueOp::test(u64::MAX), EINVAL),
-        (ValueOp::put(2, &[0; 65537]), EMSGSIZE), (ValueOp::set("x", 1u8), EINVAL)] {
+        (ValueOp::put(2, &[0; 65537]), EMSGSIZE), (ValueOp::set("x", 1u8), EOPNOTSUPP)] {
         assert_eq!(blobs.commit_values(&mut [put.clone(), op]), Err((1, Error(error))));
     }
     assert_eq!(blobs.list(0..=KEY_MAX).count(), 0);
@@ -158,10 +158,12 @@ fn names_that_are_refused() {
     let path = image("names");
     let names = store(&path, "", true, true);
     let set = ValueOp::set("a", 1u8);
-    for op in [ValueOp::remove("a"), ValueOp::remove(""), ValueOp::test_name([b'x'; 241]), ValueOp::put(1, b"x"),
+    for op in [ValueOp::remove("a"), ValueOp::remove(""), ValueOp::test_name([b'x'; 241]),
         ValueOp::set("b", Value::Other(crabtree::Type::U32, vec![0; 3]))] {
         assert_eq!(names.commit_values(&mut [set.clone(), op]), Err((1, Error(EINVAL))));
     }
+    let put = ValueOp::put(1, b"x");
+    assert_eq!(names.commit_values(&mut [set.clone(), put]), Err((1, Error(EOPNOTSUPP))));
     assert!(names.names("").next().is_none());
     std::fs::remove_file(path).unwrap();
 }
