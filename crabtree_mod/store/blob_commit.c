@@ -227,7 +227,9 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 			op->write.version = op->birth;
 		if (op->verb == CRAB_VERB_DELETE && !word->old.existed)
 			continue;
-		crab_blob_done(store, op->verb, &op->write, &word->old);
+		crab_blob_done(store, op->verb, &op->write,
+			       op->verb == CRAB_VERB_INSERT ? op->place : CRAB_NO_EXTENT,
+			       &word->old);
 	}
 }
 

@@ -87,6 +87,18 @@ u64 crab_names_dram(struct crab_store *store);
  */
 int crab_names_read(struct crab_store *store, const struct crab_record *record);
 
+/* blob_media.c */
+
+/**
+ * crab_blob_load_name() - read the header and the name of a blob
+ * @blobs: the blobs
+ * @word: the word that names it; any value
+ * @get: its key, and room for the name; out: as of crab_blob_load_head(), and the name
+ * Context: as crab_blob_load_head().
+ * Return: 0, or -EUCLEAN: also if the name is not the one that belongs to the key.
+ */
+int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
+
 /* blob_commit.c */
 
 /**

@@ -104,14 +104,13 @@ static void snap_end_locked(struct crab_gate *gate, int error)
  */
 static void snap_disown(struct crab_gate *gate, struct crab_note *note)
 {
-	struct crab_blob_read was = { .key = note->key };
 	struct crab_blobs *blobs;
 
 	if (!note->owns)
 		return;
 	blobs = gate->store ? gate->store->blobs : NULL;
-	if (blobs && !crab_blob_load_head(blobs, note->value, &was))
-		crab_extents_free(&blobs->extents, note->value & CRAB_PLACE_MASK);
+	if (blobs)
+		crab_blob_replaced(blobs, note->key, CRAB_NO_EXTENT, note->value);
 	note->owns = false;
 	spin_lock(&gate->notes_lock);
 	gate->owned--;
