@@ -166,7 +166,7 @@ DESIGNS = [
         Edit(BLOB_ATTACH, "crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK)",
              "crab_cursor_scan(store->engine, store->engine->own, &cursor, records, ATTACH_CHUNK)")),
     Design("commits of values: a condition is not tested",
-        Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write);", "return 0")),
+        Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write) ?: op_listed(store, op);", "return 0")),
     Design("commits of values: an extent of the list is free once it is applied",
         Edit(BLOB_COMMIT, "commit_done(store, commit);",
              "({ commit_done(store, commit); commit_free(store, commit, commit->n); })")),

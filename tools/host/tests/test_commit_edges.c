@@ -196,6 +196,11 @@ static void test_damage(void)
 	commit.n = 0;
 	add_name(CRAB_VERB_INSERT, "second", 6);
 	add_name(CRAB_VERB_SEARCH, "third", 5);
+	add_name(CRAB_VERB_DELETE, "first", 5);
+	err = crab_named_commit(store, &commit);
+	tap_check(err == -EUCLEAN && commit.failed == 2, "an erase of that name: %d, %u", err, commit.failed);
+	tap_check(get_name("second", 6) == -ENOENT && get_name("first", 5) == -EUCLEAN, "a part is done");
+	commit.n = 2;
 	tap_check(!crab_named_commit(store, &commit), "a new name");
 	store->blobs->unnamed = true;
 	err = crab_named_commit(store, &commit);
