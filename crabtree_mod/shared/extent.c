@@ -391,6 +391,15 @@ static bool class_is_sparse(const struct crab_extents *extents, u32 class, bool 
 	return extents->total[class] > slab && extents->free[class] >= slab + spare;
 }
 
+/* The evacuation that left it may succeed now */
+static void slab_loosen(struct crab_extents *extents, struct crab_slab *slab)
+{
+	slab->stuck = slab->spoilt;
+	slab->awaited = false;
+	if (class_is_sparse(extents, slab->class, false))
+		WRITE_ONCE(extents->sparse, true);
+}
+
 static void slab_free(struct crab_extents *extents, struct crab_slab *slab, u64 place)
 {
 	if (extent_is_bad(extents, place))
@@ -398,9 +407,7 @@ static void slab_free(struct crab_extents *extents, struct crab_slab *slab, u64 
 	__clear_bit(place_index(extents, place), slab->map);
 	extents->lines -= class_lines[slab->class];
 	extents->free[slab->class]++;
-	slab->stuck = slab->spoilt;
-	if (class_is_sparse(extents, slab->class, false))
-		WRITE_ONCE(extents->sparse, true);
+	slab_loosen(extents, slab);
 	if (slab->used-- == slab->total)
 		crab_numset_add(&extents->room, room_number(extents, slab));
 	if (!slab->used && !slab->spoilt)
@@ -425,8 +432,11 @@ void crab_extents_replace(struct crab_extents *extents, u64 now, u64 before,
 
 	mutex_lock(&extents->lock);
 	slab = extents_find(extents, now);
-	if (slab)
+	if (slab) {
 		__clear_bit(place_index(extents, now), slab_fresh(slab));
+		if (slab->awaited)
+			slab_loosen(extents, slab);
+	}
 	slab = extents_find(extents, before);
 	if (slab && !test_bit(place_index(extents, before), slab_fresh(slab)) && is(arg))
 		slab_free(extents, slab, before);
@@ -500,8 +510,10 @@ bool crab_extents_leave(struct crab_extents *extents, u64 slab)
 
 	mutex_lock(&extents->lock);
 	at = extents->slabs[slab];
-	if (at)
+	if (at) {
 		at->stuck = true;
+		at->awaited = bitmap_intersects(at->map, slab_fresh(at), at->total);
+	}
 	mutex_unlock(&extents->lock);
 	return !at;
 }

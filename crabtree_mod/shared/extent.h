@@ -32,6 +32,7 @@
  * @total: number of extents
  * @used: of these in use
  * @stuck: an evacuation has left some of them, or @spoilt: do not choose it again
+ * @awaited: an evacuation has left an extent that no word named yet: choose it again once one does
  * @spoilt: a page of it, perhaps after the last extent, cannot be written: it stays
  * @map: one bit for each extent; set: in use, or in memory that cannot be read. Then one bit for
  *	each; set: no word names it yet, if it is in use
@@ -42,6 +43,7 @@ struct crab_slab {
 	u32 total;
 	u32 used;
 	bool stuck;
+	bool awaited;
 	bool spoilt;
 	unsigned long map[];
 };
@@ -246,7 +248,8 @@ bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place
  * @extents: the extents
  * @slab: number of the slab
  * Context: may sleep.
- * Return: true if the slab has gone; else it is not chosen again.
+ * Return: true if the slab has gone; else it is not chosen again before one of its extents gets
+ * free, or a word names one that a writer has now.
  */
 bool crab_extents_leave(struct crab_extents *extents, u64 slab);
 
