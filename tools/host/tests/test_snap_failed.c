@@ -321,6 +321,23 @@ static void test_again(void)
 	end();
 }
 
+/* The extents of a snapshot that is ended are free at once, and not only when it is closed */
+static void test_end_all(void)
+{
+	begin(false);
+	put(0);
+	snap_open(&open[0]);
+	put(0);
+	tap_check(store->blobs->extents.lines == 2 && store->gate->owned == 1, "the snapshot has no value");
+	crab_snap_end_all(store->gate, -ESTALE);
+	tap_check(store->blobs->extents.lines == 1 && !store->gate->owned && !store->gate->notes,
+		  "%llu lines in use, %llu notes", store->blobs->extents.lines, store->gate->notes);
+	snap_close(&open[0]);
+	finish();
+	tap_ok(true, "a snapshot that is ended has no extents");
+	end();
+}
+
 /* An erase of a value that is not there */
 static void test_missing(void)
 {
@@ -415,6 +432,7 @@ int main(int argc, char **argv)
 	test_conditions();
 	test_missing();
 	test_again();
+	test_end_all();
 	test_kinds();
 	test_random(false, rounds);
 	test_random(true, rounds);
