@@ -102,7 +102,7 @@ static void snap_end_locked(struct crab_gate *gate, int error)
  * came back on the media may have made two notes the owners of one extent, which is that of another
  * key by now. Once the store is detached, there are no extents
  */
-static void snap_disown(struct crab_gate *gate, struct crab_note *note)
+static void snap_disown(struct crab_gate *gate, const struct crab_note *note)
 {
 	struct crab_blobs *blobs;
 
@@ -111,7 +111,6 @@ static void snap_disown(struct crab_gate *gate, struct crab_note *note)
 	blobs = gate->store ? gate->store->blobs : NULL;
 	if (blobs)
 		crab_blob_replaced(blobs, note->key, CRAB_NO_EXTENT, note->value);
-	note->owns = false;
 	spin_lock(&gate->notes_lock);
 	gate->owned--;
 	spin_unlock(&gate->notes_lock);
