@@ -24,8 +24,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
 #include "commit_priv.h"
+#include "named_priv.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"
@@ -419,6 +419,8 @@ static void check_one(struct crab_store *store, u64 key, struct crab_check_repor
 	else if (!name_is(blobs, &get))
 		crab_damage_note(&report->damage, offset, "the name of key 0x%llx is not its own",
 				 (unsigned long long)key);
+	else
+		crab_blob_check_birth(blobs, &get, &report->damage);
 }
 
 static void check_some(struct crab_store *store, const struct crab_record *records, u32 n,

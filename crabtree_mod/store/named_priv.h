@@ -99,6 +99,16 @@ int crab_names_read(struct crab_store *store, const struct crab_record *record);
  */
 int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
 
+/**
+ * crab_blob_check_birth() - verify that the next births are above that of a blob
+ * @blobs: the blobs
+ * @get: key and version of the blob
+ * @damage: noted here if not
+ * Context: any; the stripe of the key is locked, or attach.
+ */
+void crab_blob_check_birth(const struct crab_blobs *blobs, const struct crab_blob_read *get,
+			   struct crab_damage *damage);
+
 /* blob_commit.c */
 
 /**
