@@ -153,6 +153,55 @@ static void test_note(void)
 	end();
 }
 
+/* The locks that a commit holds when it looks its conditions up */
+static u32 held;
+static bool missing;
+
+static u32 stripes_held(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < CRAB_BLOB_STRIPES; i++)
+		n += store->blobs->stripes[i].held;
+	return n;
+}
+
+static int lookup_locked(struct crab_engine *engine, u64 key, u64 *word)
+{
+	held = stripes_held();
+	missing |= !store->blobs->many.held || !crab_blob_stripe(store->blobs, key)->held;
+	return raw->lookup(engine, key, word);
+}
+
+/* One stripe for two keys; and none for a name that does not exist */
+static void test_stripes(void)
+{
+	struct crab_blob_write first = { .name = "first", .name_bytes = 5, .data = value, .bytes = 1 };
+	u64 key = 1;
+
+	begin(false);
+	do
+		key++;
+	while (crab_blob_stripe(store->blobs, key) != crab_blob_stripe(store->blobs, 1));
+	ops.lookup = lookup_locked;
+	store->blobs->raw = &ops;
+	add(CRAB_VERB_SEARCH, 1, 0)->mode = CRAB_INSERT_CREATE;
+	add(CRAB_VERB_INSERT, 2, 1)->mode = CRAB_INSERT_CREATE;
+	add(CRAB_VERB_INSERT, key, 1)->mode = CRAB_INSERT_CREATE;
+	tap_check(!crab_blob_commit(store, &commit) && held == 2, "keys: %u stripes", held);
+	tap_check(!stripes_held() && !store->blobs->many.held, "they are not released");
+	end();
+	begin(true);
+	tap_check(!crab_named_put(store, &first), "put");
+	ops.lookup = lookup_locked;
+	store->blobs->raw = &ops;
+	add_name(CRAB_VERB_SEARCH, "first", 5)->mode = CRAB_INSERT_REPLACE;
+	add_name(CRAB_VERB_DELETE, "second", 6)->key = ~first.key;
+	tap_check(!crab_named_commit(store, &commit) && held == 1, "names: %u stripes", held);
+	tap_ok(!missing && !stripes_held(), "a commit holds the stripes of its keys, and no others");
+	end();
+}
+
 /* A name that does not exist has no key, whatever is in the field */
 static void test_no_name(void)
 {
@@ -278,6 +327,7 @@ int main(void)
 	test_operands();
 	test_no_room();
 	test_note();
+	test_stripes();
 	test_no_name();
 	test_damage();
 	test_lost_twin(name[0], name[1]);
