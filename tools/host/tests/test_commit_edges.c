@@ -34,6 +34,8 @@ static void begin(bool names)
 	raw = store->blobs->raw;
 	ops = *raw;
 	memset(&commit, 0, sizeof(commit));
+	/* The caller does not set these */
+	memset(&commit.words, 0x5a, sizeof(commit.words));
 }
 
 static void end(void)
@@ -91,8 +93,9 @@ static void test_operands(void)
 	begin(false);
 	tap_check(!put(1, 10) && !put(2, 10), "put");
 	add(CRAB_VERB_SEARCH, 1, ~0U);
-	add(CRAB_VERB_DELETE, 2, ~0U);
+	add(CRAB_VERB_DELETE, 2, ~0U)->version = 7;
 	tap_check(!crab_blob_commit(store, &commit) && get(2) == -ENOENT, "unused lengths");
+	tap_check(commit.ops[1].write.existed && commit.ops[1].write.version == 7, "a version of an erase");
 	commit.ops[1].verb = CRAB_VERB_DELETE + 1;
 	tap_check(crab_blob_commit(store, &commit) == -EINVAL && commit.failed == 1, "a fourth verb");
 	commit.n = 0;
@@ -103,7 +106,7 @@ static void test_operands(void)
 	end();
 }
 
-/* The place of the second value is not known when the first one is freed */
+/* Only puts have places, and that of the second value is not known when the first one is freed */
 static void test_no_room(void)
 {
 	u64 word, key, lines;
@@ -114,10 +117,11 @@ static void test_no_room(void)
 	for (key = 2; !put(key, LARGE); key++)
 		;
 	lines = store->blobs->extents.lines;
+	add(CRAB_VERB_DELETE, 1ULL << 41, 0);
 	add(CRAB_VERB_INSERT, 1ULL << 40, 1);
 	add(CRAB_VERB_INSERT, (1ULL << 40) + 1, LARGE);
 	add(CRAB_VERB_INSERT, (1ULL << 40) + 2, LARGE);
-	commit.ops[1].place = commit.ops[2].place = word & CRAB_PLACE_MASK;
+	commit.ops[0].place = commit.ops[2].place = commit.ops[3].place = word & CRAB_PLACE_MASK;
 	err = crab_blob_commit(store, &commit);
 	tap_check(err == -ENOSPC && commit.failed == commit.n, "%d", err);
 	tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK), "the other value");
