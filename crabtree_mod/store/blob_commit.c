@@ -72,7 +72,6 @@ int crab_blob_commit_begin(const struct crab_store *store, struct crab_blob_comm
 		if (err)
 			return err;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 
@@ -95,7 +94,6 @@ static int keys_valid(struct crab_blob_commit *commit)
 		    has_key(commit, i, commit->ops[i].write.key))
 			return -EINVAL;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 
