@@ -162,6 +162,7 @@ static void test_lost(void)
 	snap = snap_open();
 	list_lost(snap);
 	tap_check(crab_snap_named_get(store, snap, "a", 1, &read) == -EUCLEAN && !read.name, "get");
+	tap_check(put("a") == -EUCLEAN, "the snapshot could not have its value");
 	crab_snap_close(snap);
 	tap_check(put_if("a", CRAB_INSERT_CREATE) == -EUCLEAN, "create");
 	tap_check(put_if("a", CRAB_INSERT_REPLACE) == -EUCLEAN, "replace");
