@@ -4,8 +4,10 @@
  *
  * Invariants: a slab is lent by the pool as long as it is in the table; its bitmap has each extent
  * that a word names or a writer has allocated; it is in the set of its class if and only if one
- * of its extents is free. A slab without an extent in use goes back to the pool, unless a page of
- * it cannot be written: then no leaf and no other slab gets the place.
+ * of its extents is free. Until a word names an extent, only the writer that has allocated it frees
+ * it: it may have its old content still, which an old word names that has come back on the media.
+ * A slab without an extent in use goes back to the pool, unless a page of it cannot be written:
+ * then no leaf and no other slab gets the place.
  *
  * Locking: crab_extents.lock, a mutex, because a slab is allocated under it. crab_pool.lock is
  * inside.
@@ -180,6 +182,12 @@ static u64 slab_place(const struct crab_extents *extents, const struct crab_slab
 	return line << CRAB_PLACE_CLASS_BITS | slab->class;
 }
 
+/* Which of the extents in use a writer has allocated, and no word names yet */
+static unsigned long *slab_fresh(struct crab_slab *slab)
+{
+	return slab->map + BITS_TO_LONGS(slab->total);
+}
+
 /* Is a part of a range in a page that cannot be written? */
 static bool range_is_bad(const struct crab_extents *extents, u64 offset, u64 bytes)
 {
@@ -220,7 +228,7 @@ static struct crab_slab *slab_alloc(const struct crab_extents *extents, u32 clas
 	u32 total = extents->slab_lines / class_lines[class];
 	struct crab_slab *slab;
 
-	slab = kvzalloc(struct_size(slab, map, BITS_TO_LONGS(total)), EXTENT_GFP);
+	slab = kvzalloc(struct_size(slab, map, 2 * BITS_TO_LONGS(total)), EXTENT_GFP);
 	if (!slab)
 		return NULL;
 	slab->class = class;
@@ -321,6 +329,7 @@ static u64 slab_alloc_extent(struct crab_extents *extents, struct crab_slab *sla
 	u32 index = find_first_zero_bit(slab->map, slab->total);
 
 	slab_take(extents, slab, index);
+	__set_bit(index, slab_fresh(slab));
 	return slab_place(extents, slab, index);
 }
 
@@ -382,24 +391,55 @@ static bool class_is_sparse(const struct crab_extents *extents, u32 class, bool 
 	return extents->total[class] > slab && extents->free[class] >= slab + spare;
 }
 
+/* The evacuation that left it may succeed now */
+static void slab_loosen(struct crab_extents *extents, struct crab_slab *slab)
+{
+	slab->stuck = slab->spoilt;
+	slab->awaited = false;
+	if (class_is_sparse(extents, slab->class, false))
+		WRITE_ONCE(extents->sparse, true);
+}
+
+static void slab_free(struct crab_extents *extents, struct crab_slab *slab, u64 place)
+{
+	if (extent_is_bad(extents, place))
+		return;
+	__clear_bit(place_index(extents, place), slab->map);
+	extents->lines -= class_lines[slab->class];
+	extents->free[slab->class]++;
+	slab_loosen(extents, slab);
+	if (slab->used-- == slab->total)
+		crab_numset_add(&extents->room, room_number(extents, slab));
+	if (!slab->used && !slab->spoilt)
+		slab_return(extents, slab);
+}
+
 void crab_extents_free(struct crab_extents *extents, u64 place)
 {
 	struct crab_slab *slab;
 
 	mutex_lock(&extents->lock);
 	slab = extents_find(extents, place);
-	if (slab && !extent_is_bad(extents, place)) {
-		__clear_bit(place_index(extents, place), slab->map);
-		extents->lines -= class_lines[slab->class];
-		extents->free[slab->class]++;
-		slab->stuck = slab->spoilt;
-		if (class_is_sparse(extents, slab->class, false))
-			WRITE_ONCE(extents->sparse, true);
-		if (slab->used-- == slab->total)
-			crab_numset_add(&extents->room, room_number(extents, slab));
-		if (!slab->used && !slab->spoilt)
-			slab_return(extents, slab);
+	if (slab)
+		slab_free(extents, slab, place);
+	mutex_unlock(&extents->lock);
+}
+
+void crab_extents_replace(struct crab_extents *extents, u64 now, u64 before,
+			  bool (*is)(const void *arg), const void *arg)
+{
+	struct crab_slab *slab;
+
+	mutex_lock(&extents->lock);
+	slab = extents_find(extents, now);
+	if (slab) {
+		__clear_bit(place_index(extents, now), slab_fresh(slab));
+		if (slab->awaited)
+			slab_loosen(extents, slab);
 	}
+	slab = extents_find(extents, before);
+	if (slab && !test_bit(place_index(extents, before), slab_fresh(slab)) && is(arg))
+		slab_free(extents, slab, before);
 	mutex_unlock(&extents->lock);
 }
 
@@ -470,8 +510,10 @@ bool crab_extents_leave(struct crab_extents *extents, u64 slab)
 
 	mutex_lock(&extents->lock);
 	at = extents->slabs[slab];
-	if (at)
+	if (at) {
 		at->stuck = true;
+		at->awaited = bitmap_intersects(at->map, slab_fresh(at), at->total);
+	}
 	mutex_unlock(&extents->lock);
 	return !at;
 }

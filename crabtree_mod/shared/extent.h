@@ -23,6 +23,7 @@
 #include "pool.h"
 
 #define CRAB_EXTENT_CLASSES	21U
+#define CRAB_NO_EXTENT		CRAB_PLACE_MASK	/* it is no place: there is no such class */
 
 /**
  * struct crab_slab - a run of leaves with extents of one class
@@ -31,8 +32,10 @@
  * @total: number of extents
  * @used: of these in use
  * @stuck: an evacuation has left some of them, or @spoilt: do not choose it again
+ * @awaited: an evacuation has left an extent that no word named yet: choose it again once one does
  * @spoilt: a page of it, perhaps after the last extent, cannot be written: it stays
- * @map: one bit for each extent; set: in use, or in memory that cannot be read
+ * @map: one bit for each extent; set: in use, or in memory that cannot be read. Then one bit for
+ *	each; set: no word names it yet, if it is in use
  */
 struct crab_slab {
 	u64 number;
@@ -40,6 +43,7 @@ struct crab_slab {
 	u32 total;
 	u32 used;
 	bool stuck;
+	bool awaited;
 	bool spoilt;
 	unsigned long map[];
 };
@@ -151,6 +155,9 @@ int crab_extents_mark(struct crab_extents *extents, u64 place);
  * @extents: the extents
  * @bytes: its content
  * @place: out
+ *
+ * Only crab_extents_free() frees it, until crab_extents_replace() is called.
+ *
  * Context: may sleep.
  * Return: 0, -EMSGSIZE if no extent is so long, -ENOSPC, -ENOMEM.
  */
@@ -174,6 +181,23 @@ void crab_extents_keep(struct crab_extents *extents, u32 leaves);
  * Context: may sleep; no power cut can make a word name the extent again.
  */
 void crab_extents_free(struct crab_extents *extents, u64 place);
+
+/**
+ * crab_extents_replace() - a word names another extent from now on
+ * @extents: the extents
+ * @now: place of an extent that the caller has allocated, or CRAB_NO_EXTENT
+ * @before: place of the extent that the word named, or CRAB_NO_EXTENT; any number
+ * @is: whether @before still has the content that the word named
+ * @arg: of @is
+ *
+ * The extent @before is free now, unless it belongs to another word, or to a write that has
+ * allocated it and has not stored its content yet: a word that comes back on the media names such
+ * an extent. @is is called within crab_extents.lock, and must not allocate.
+ *
+ * Context: as crab_extents_free().
+ */
+void crab_extents_replace(struct crab_extents *extents, u64 now, u64 before,
+			  bool (*is)(const void *arg), const void *arg);
 
 /**
  * crab_extents_holds() - whether an extent is in use
@@ -213,7 +237,7 @@ bool crab_extents_next(struct crab_extents *extents, u64 slab, u32 *from, u64 *p
  * crab_extents_alloc_below() - allocate an extent of the same class in a slab with a lower number
  * @extents: the extents
  * @from: the place of an extent in use
- * @place: out
+ * @place: out; as of crab_extents_alloc()
  * Context: may sleep.
  * Return: true if there is one.
  */
@@ -224,7 +248,8 @@ bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place
  * @extents: the extents
  * @slab: number of the slab
  * Context: may sleep.
- * Return: true if the slab has gone; else it is not chosen again.
+ * Return: true if the slab has gone; else it is not chosen again before one of its extents gets
+ * free, or a word names one that a writer has now.
  */
 bool crab_extents_leave(struct crab_extents *extents, u64 slab);
 

@@ -24,8 +24,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "blob_priv.h"
 #include "commit_priv.h"
+#include "named_priv.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"
@@ -129,8 +129,30 @@ static void write_report(struct crab_store *store, enum crab_verb verb,
 	crab_watch_report_one(store->gate, &change);
 }
 
+/* A word that has been replaced */
+struct replaced {
+	const struct crab_blobs *blobs;
+	u64 key;
+	u64 word;
+};
+
+static bool blob_is_old(const void *arg)
+{
+	const struct replaced *old = arg;
+	struct crab_blob_read was = { .key = old->key };
+
+	return !crab_blob_load_head(old->blobs, old->word, &was);
+}
+
+void crab_blob_replaced(struct crab_blobs *blobs, u64 key, u64 now, u64 word)
+{
+	const struct replaced old = { .blobs = blobs, .key = key, .word = word };
+
+	crab_extents_replace(&blobs->extents, now, word & CRAB_PLACE_MASK, blob_is_old, &old);
+}
+
 void crab_blob_done(struct crab_store *store, enum crab_verb verb,
-		    struct crab_blob_write *write, const struct crab_old *old)
+		    struct crab_blob_write *write, u64 now, const struct crab_old *old)
 {
 	struct crab_blob_read was = { .key = write->key };
 	bool kept = false, own;
@@ -141,8 +163,8 @@ void crab_blob_done(struct crab_store *store, enum crab_verb verb,
 		write_report(store, verb, write, was.version);
 		kept = own && crab_snap_keep(store->gate, write->key, old->value);
 	}
-	if (own && !kept)
-		crab_extents_free(&store->blobs->extents, old->value & CRAB_PLACE_MASK);
+	crab_blob_replaced(store->blobs, write->key, now,
+			   own && !kept ? old->value : CRAB_NO_EXTENT);
 }
 
 /* A blob in a fresh extent, then the word; the stripe is locked */
@@ -171,7 +193,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 		return err;
 	}
 	put->version = birth;
-	crab_blob_done(store, CRAB_VERB_INSERT, put, &old);
+	crab_blob_done(store, CRAB_VERB_INSERT, put, place, &old);
 	return 0;
 }
 
@@ -210,7 +232,7 @@ static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 	err = store->blobs->raw->remove(store->engine, flow, erase->key, &old);
 	err = crab_store_listed(erase->listed, err);
 	if (!err)
-		crab_blob_done(store, CRAB_VERB_DELETE, erase, &old);
+		crab_blob_done(store, CRAB_VERB_DELETE, erase, CRAB_NO_EXTENT, &old);
 	return err;
 }
 
@@ -397,6 +419,8 @@ static void check_one(struct crab_store *store, u64 key, struct crab_check_repor
 	else if (!name_is(blobs, &get))
 		crab_damage_note(&report->damage, offset, "the name of key 0x%llx is not its own",
 				 (unsigned long long)key);
+	else
+		crab_blob_check_birth(blobs, &get, &report->damage);
 }
 
 static void check_some(struct crab_store *store, const struct crab_record *records, u32 n,

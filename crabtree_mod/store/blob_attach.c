@@ -224,10 +224,15 @@ static u32 attach_numbers(struct crab_store *store)
 
 void crab_blobs_check_head(struct crab_store *store, struct crab_damage *damage)
 {
-	const struct crab_extents *extents = &store->blobs->extents;
+	struct crab_blobs *blobs = store->blobs;
+	const struct crab_extents *extents = &blobs->extents;
 	u64 births, slab;
 
+	mutex_lock(&blobs->birth_lock);
 	head_load(store, damage, &births, &slab);
+	if (births && births << CRAB_BIRTHS_SHIFT != blobs->birth_end)
+		crab_damage_note(damage, BIRTHS_OFFSET, "the births of blobs have changed");
+	mutex_unlock(&blobs->birth_lock);
 	if (!extents->slabs || slab != (u64)extents->slab_lines * CRAB_LINE)
 		slab_damage(damage);
 }

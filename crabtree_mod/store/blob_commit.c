@@ -72,7 +72,6 @@ int crab_blob_commit_begin(const struct crab_store *store, struct crab_blob_comm
 		if (err)
 			return err;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 
@@ -95,7 +94,6 @@ static int keys_valid(struct crab_blob_commit *commit)
 		    has_key(commit, i, commit->ops[i].write.key))
 			return -EINVAL;
 	}
-	commit->failed = commit->n;
 	return 0;
 }
 
@@ -115,11 +113,24 @@ static void stripes_of(struct crab_blobs *blobs, const struct crab_blob_commit *
 
 /* The steps of a commit, with its stripes locked */
 
-static int op_permitted(struct crab_store *store, struct crab_blob_write *write, bool known)
+/* The erase of a name that is in the table: its record may have gone, if the media has changed */
+static int op_listed(struct crab_store *store, const struct crab_blob_op *op)
 {
-	if (!known)
+	u64 word;
+
+	if (op->verb != CRAB_VERB_DELETE || !op->write.listed)
+		return 0;
+	return crab_store_listed(true, store->blobs->raw->lookup(store->engine, op->write.key,
+								 &word));
+}
+
+static int op_permitted(struct crab_store *store, struct crab_blob_op *op)
+{
+	struct crab_blob_write *write = &op->write;
+
+	if (!op->known)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
-	return crab_blob_permitted(store, write);
+	return crab_blob_permitted(store, write) ?: op_listed(store, op);
 }
 
 static int commit_permitted(struct crab_store *store, struct crab_blob_commit *commit)
@@ -128,7 +139,7 @@ static int commit_permitted(struct crab_store *store, struct crab_blob_commit *c
 	int err;
 
 	for (i = 0; i < commit->n; i++) {
-		err = op_permitted(store, &commit->ops[i].write, commit->ops[i].known);
+		err = op_permitted(store, &commit->ops[i]);
 		commit->failed = i;
 		if (err)
 			return err;
@@ -227,7 +238,9 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 			op->write.version = op->birth;
 		if (op->verb == CRAB_VERB_DELETE && !word->old.existed)
 			continue;
-		crab_blob_done(store, op->verb, &op->write, &word->old);
+		crab_blob_done(store, op->verb, &op->write,
+			       op->verb == CRAB_VERB_INSERT ? op->place : CRAB_NO_EXTENT,
+			       &word->old);
 	}
 }
 

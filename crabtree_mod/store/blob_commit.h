@@ -76,7 +76,7 @@ int crab_blob_commit(struct crab_store *store, struct crab_blob_commit *commit);
  *
  * Context: as crab_blob_commit().
  * Return: as crab_blob_commit(), for names; -EINVAL for a name of no byte or of more than
- * CRAB_NAME_MAX.
+ * CRAB_NAME_MAX; -EUCLEAN also for the erase of a name whose record has gone.
  */
 int crab_named_commit(struct crab_store *store, struct crab_blob_commit *commit);
 

@@ -57,7 +57,7 @@ static void births_raise(struct crab_blobs *blobs, struct crab_flow *flow)
 	crab_clean(flow, at, sizeof(*at));
 	/* P15: after a power cut births continue above all that are used from now on */
 	crab_fence(flow, CRAB_P15_BLOB);
-	blobs->birth_end = number << CRAB_BIRTHS_SHIFT;
+	WRITE_ONCE(blobs->birth_end, number << CRAB_BIRTHS_SHIFT);
 }
 
 u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow)
@@ -70,6 +70,18 @@ u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow)
 	birth = blobs->birth++;
 	mutex_unlock(&blobs->birth_lock);
 	return birth;
+}
+
+void crab_blob_check_birth(const struct crab_blobs *blobs, const struct crab_blob_read *get,
+			   struct crab_damage *damage)
+{
+	u64 end = READ_ONCE(blobs->birth_end);
+
+	/* Unknown births are damage already */
+	if (end && get->version >= end)
+		crab_damage_note(damage, CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births),
+				 "key 0x%llx has a birth that is to come",
+				 (unsigned long long)get->key);
 }
 
 /* The crc of a header, to be continued over the bytes */

@@ -187,16 +187,6 @@ int crab_blob_load_head(const struct crab_blobs *blobs, u64 word, struct crab_bl
 u64 crab_blob_key(const struct crab_blobs *blobs, u64 place);
 
 /**
- * crab_blob_load_name() - read the header and the name of a blob
- * @blobs: the blobs
- * @word: the word that names it; any value
- * @get: its key, and room for the name; out: as of crab_blob_load_head(), and the name
- * Context: as crab_blob_load_head().
- * Return: 0, or -EUCLEAN: also if the name is not the one that belongs to the key.
- */
-int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
-
-/**
  * crab_blob_load() - read and verify a blob
  * @blobs: the blobs
  * @word: the word that names it; any value
@@ -241,11 +231,10 @@ int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool 
 /* blob.c */
 
 /**
- * crab_blob_stripe() - the lock of a key's writers
+ * crab_blob_stripe() - the lock of a key's writers: one of crab_blobs.stripes
  * @blobs: the blobs
  * @key: any
  * Context: any.
- * Return: one of crab_blobs.stripes.
  */
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key);
 
@@ -269,15 +258,26 @@ int crab_blob_note(struct crab_store *store, enum crab_verb verb,
 		   const struct crab_blob_write *write);
 
 /**
+ * crab_blob_replaced() - the word of a key is another one: as crab_extents_replace()
+ * @blobs: the blobs
+ * @key: the key
+ * @now: place of the extent that the caller has allocated for the new word, or CRAB_NO_EXTENT
+ * @word: the old word, or CRAB_NO_EXTENT
+ * Context: may sleep; no power cut can bring the old word back.
+ */
+void crab_blob_replaced(struct crab_blobs *blobs, u64 key, u64 now, u64 word);
+
+/**
  * crab_blob_done() - the engine has returned: no power cut can bring the old word back
  * @store: a store of blobs
  * @verb: CRAB_VERB_INSERT or CRAB_VERB_DELETE
  * @write: the write
- * @old: the old word, whose extent is freed, unless a snapshot has it, or another blob is there
+ * @now: as of crab_blob_replaced()
+ * @old: the old word; a snapshot may have its extent
  * Context: may sleep; the stripe is still locked.
  */
 void crab_blob_done(struct crab_store *store, enum crab_verb verb,
-		    struct crab_blob_write *write, const struct crab_old *old);
+		    struct crab_blob_write *write, u64 now, const struct crab_old *old);
 
 /**
  * crab_blob_head() - read the header of the blob of a key

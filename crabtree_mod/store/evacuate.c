@@ -28,7 +28,7 @@
 #define EVAC_PART	16U	/* extents of one call off the write path */
 
 /* A verified blob in a new place, if there is one; the stripe is locked */
-static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from,
+static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 word,
 		      const struct crab_blob_read *get)
 {
 	struct crab_blobs *blobs = store->blobs;
@@ -40,7 +40,7 @@ static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from
 	u64 to;
 	int err;
 
-	if (!crab_extents_alloc_below(&blobs->extents, from, &to))
+	if (!crab_extents_alloc_below(&blobs->extents, word & CRAB_PLACE_MASK, &to))
 		return;
 	crab_flow_pin();
 	crab_blob_store(blobs, flow, to, get->version, &put);
@@ -49,7 +49,10 @@ static void blob_move(struct crab_store *store, struct crab_flow *flow, u64 from
 	crab_flow_unpin();
 	err = blobs->raw->insert(store->engine, flow, get->key,
 				 crab_blob_word(blobs, to, get->version), CRAB_INSERT_EITHER, &old);
-	crab_extents_free(&blobs->extents, err ? to : from);
+	if (err)
+		crab_extents_free(&blobs->extents, to);
+	else
+		crab_blob_replaced(blobs, get->key, to, word);
 }
 
 /*
@@ -76,7 +79,7 @@ static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u6
 		blobs->evac.running = false;
 	else if (!blobs->raw->lookup(store->engine, get.key, &word) &&
 		 (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
-		blob_move(store, flow, place, &get);
+		blob_move(store, flow, word, &get);
 	mutex_unlock(stripe);
 }
 

@@ -340,6 +340,7 @@ int crab_names_read(struct crab_store *store, const struct crab_record *record)
 		name_damaged(store, record, "is that of another key");
 		return 0;
 	}
+	crab_blob_check_birth(store->blobs, &get, &store->engine->damage);
 	name = crab_name_new(text, get.name_bytes, ATTACH_GFP);
 	if (!name)
 		return -ENOMEM;

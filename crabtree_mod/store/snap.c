@@ -102,17 +102,15 @@ static void snap_end_locked(struct crab_gate *gate, int error)
  * came back on the media may have made two notes the owners of one extent, which is that of another
  * key by now. Once the store is detached, there are no extents
  */
-static void snap_disown(struct crab_gate *gate, struct crab_note *note)
+static void snap_disown(struct crab_gate *gate, const struct crab_note *note)
 {
-	struct crab_blob_read was = { .key = note->key };
 	struct crab_blobs *blobs;
 
 	if (!note->owns)
 		return;
 	blobs = gate->store ? gate->store->blobs : NULL;
-	if (blobs && !crab_blob_load_head(blobs, note->value, &was))
-		crab_extents_free(&blobs->extents, note->value & CRAB_PLACE_MASK);
-	note->owns = false;
+	if (blobs)
+		crab_blob_replaced(blobs, note->key, CRAB_NO_EXTENT, note->value);
 	spin_lock(&gate->notes_lock);
 	gate->owned--;
 	spin_unlock(&gate->notes_lock);

@@ -35,7 +35,6 @@ struct follow_worker {
 		bool runs;
 		u64 key;
 		u64 word;
-		u64 from;	/* its old extent */
 	} move;
 };
 

@@ -148,7 +148,6 @@ static bool move_begins(const struct crab_blob_read *get, u64 from)
 	worker.move.runs = true;
 	worker.move.key = get->key;
 	worker.move.word = crab_blob_word(blobs, to, get->version);
-	worker.move.from = from;
 	return true;
 }
 
@@ -168,7 +167,7 @@ static bool move_ends(void)
 		return false;
 	blobs->raw->insert(store->engine, &flow, worker.move.key, worker.move.word,
 			   CRAB_INSERT_EITHER, &old);
-	crab_extents_free(&blobs->extents, worker.move.from);
+	crab_blob_replaced(blobs, worker.move.key, worker.move.word & CRAB_PLACE_MASK, old.value);
 	crab_count_prepare(store->engine, &flow);
 	worker.move.runs = false;
 	worker.moved++;

@@ -80,7 +80,7 @@ DESIGNS = [
              """({ if (!blobs->raw->lookup(store->engine, put->key, &birth))
                      crab_extents_free(&blobs->extents, birth & CRAB_PLACE_MASK);
                  crab_commit_extent(store, crab_blob_size(put), &place); })"""),
-        Edit(BLOB, "crab_blob_done(store, CRAB_VERB_INSERT, put, &old);",
+        Edit(BLOB, "crab_blob_done(store, CRAB_VERB_INSERT, put, place, &old);",
              "put->existed = old.existed")),
     Design("blobs: attach begins again with births that were used",
         Edit(BLOB_ATTACH, "blobs->birth = births << CRAB_BIRTHS_SHIFT;",
@@ -102,12 +102,12 @@ DESIGNS = [
     Design("evacuation: the word is replaced before the copy is stored",
         Edit(EVACUATE, "crab_blob_store(blobs, flow, to, get->version, &put);", ""),
         Edit(EVACUATE, "crab_fence(flow, CRAB_P15_BLOB);", ""),
-        Edit(EVACUATE, "crab_extents_free(&blobs->extents, err ? to : from);",
-             """crab_flow_pin();
-             crab_blob_store(blobs, flow, to, get->version, &put);
-             crab_fence(flow, CRAB_P15_BLOB);
-             crab_flow_unpin();
-             crab_extents_free(&blobs->extents, err ? to : from)""")),
+        Edit(EVACUATE, "crab_blob_replaced(blobs, get->key, to, word);",
+             """({ crab_flow_pin();
+                crab_blob_store(blobs, flow, to, get->version, &put);
+                crab_fence(flow, CRAB_P15_BLOB);
+                crab_flow_unpin();
+                crab_blob_replaced(blobs, get->key, to, word); })""")),
     Design("names: attach does not read the names",
         Edit(BLOB_ATTACH, "return store->blobs->named ? crab_names_read(store, r) : 0;", "return 0")),
     Design("commits: the list is cleared before its writes are done",
@@ -159,12 +159,14 @@ DESIGNS = [
                 if (!store->blobs->raw->lookup(store->engine, op->write.key, &word))
                     crab_extents_free(&store->blobs->extents, word & CRAB_PLACE_MASK);
                 crab_commit_extent(store, crab_blob_size(&op->write), &op->place); })"""),
-        Edit(BLOB_COMMIT, "crab_blob_done(store, op->verb, &op->write, &word->old);", "")),
+        Edit(BLOB_COMMIT, """crab_blob_done(store, op->verb, &op->write,
+			       op->verb == CRAB_VERB_INSERT ? op->place : CRAB_NO_EXTENT,
+			       &word->old);""", "")),
     Design("commits of values: attach marks the extents that the list replaces, and not those of the list",
         Edit(BLOB_ATTACH, "crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK)",
              "crab_cursor_scan(store->engine, store->engine->own, &cursor, records, ATTACH_CHUNK)")),
     Design("commits of values: a condition is not tested",
-        Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write);", "return 0")),
+        Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write) ?: op_listed(store, op);", "return 0")),
     Design("commits of values: an extent of the list is free once it is applied",
         Edit(BLOB_COMMIT, "commit_done(store, commit);",
              "({ commit_done(store, commit); commit_free(store, commit, commit->n); })")),
@@ -179,7 +181,7 @@ LISTED = "no node lacks its entry here, so repair makes none before P3; test_fas
 
 # As in engines/E/designs.py
 HARMLESS = [
-    ("extent_evacuate", "blob_move(store, flow, place, &get)", "left out", EVACUATED),
+    ("extent_evacuate", "blob_move(store, flow, word, &get)", "left out", EVACUATED),
     ("evacuate_part", "extent_evacuate(store, flow, place, buffer)", "left out", EVACUATED),
     ("births_raise", "crab_clean(flow, at, sizeof(*at)) / crab_fence(flow, CRAB_P15_BLOB)", "exchanged",
      BIRTHS),
@@ -222,7 +224,7 @@ RACES = [
     Design("test_blob_snap: a note is no owner",
         Edit(SNAP, "note->owns = true;", "")),
     Design("test_blob_snap: the extents of notes are never free",
-        Edit(SNAP, "blobs && !crab_blob_load_head(blobs, note->value, &was)", "false")),
+        Edit(SNAP, "if (blobs)\n\t\tcrab_blob_replaced(blobs, note->key, CRAB_NO_EXTENT, note->value);", "")),
     Design("test_blob_snap: a note owns the extent of a later blob",
         Edit(SNAP, "note && !note->absent && note->value == word", "!!note")),
     Design("test_blob_snap: a put without memory ends no snapshot",

@@ -336,6 +336,44 @@ static void test_erased(void)
 	crab_snap_close(snap);
 }
 
+/* A put with the first birth that an older number of the head's page does not cover */
+static void put_born(const char *name)
+{
+	struct crab_blob_write put = { .key = 1, .data = "v", .bytes = 1 };
+
+	put.name = name;
+	put.name_bytes = name ? 1 : 0;
+	store->blobs->birth = store->blobs->birth_end;
+	tap_check(!(name ? crab_named_put : crab_blob_put)(store, &put), "put");
+}
+
+/* An old number of births returns: versions would be given again */
+static void test_born(bool names)
+{
+	struct crab_check_report report;
+	__le64 *at, old;
+	bool found;
+
+	begin(names, false);
+	at = (__le64 *)(media.base + NUMBERS);
+	put_born(names ? "a" : NULL);
+	old = *at;
+	put_born(names ? "b" : NULL);
+	tap_check(*at != old, "the number has not been raised");
+	store_check_good(store);
+	tap_check(!attach_finds_damage(false), "attach: %s", store->engine->damage.what);
+	store_check_good(store);
+	*at = old;
+	tap_check(!crab_store_check(store, &report) && report.damage.count == 1 &&
+		  report.damage.offset == NUMBERS, "CHECK while it is attached: %s", report.damage.what);
+	found = attach_finds_damage(false);
+	tap_check(found == names, "attach: %s", store->engine->damage.what);
+	tap_check(!crab_store_check(store, &report), "check");
+	tap_ok(report.damage.count, "%s: an old number of births returns: %s", names ? "names" : "blobs",
+	       report.damage.what);
+	store_abandon(store);
+}
+
 int main(void)
 {
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
@@ -350,5 +388,7 @@ int main(void)
 	test_memory(true);
 	test_list();
 	test_erased();
+	test_born(false);
+	test_born(true);
 	return tap_done();
 }

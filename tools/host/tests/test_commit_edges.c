@@ -34,6 +34,8 @@ static void begin(bool names)
 	raw = store->blobs->raw;
 	ops = *raw;
 	memset(&commit, 0, sizeof(commit));
+	/* The caller does not set these */
+	memset(&commit.words, 0x5a, sizeof(commit.words));
 }
 
 static void end(void)
@@ -91,8 +93,9 @@ static void test_operands(void)
 	begin(false);
 	tap_check(!put(1, 10) && !put(2, 10), "put");
 	add(CRAB_VERB_SEARCH, 1, ~0U);
-	add(CRAB_VERB_DELETE, 2, ~0U);
+	add(CRAB_VERB_DELETE, 2, ~0U)->version = 7;
 	tap_check(!crab_blob_commit(store, &commit) && get(2) == -ENOENT, "unused lengths");
+	tap_check(commit.ops[1].write.existed && commit.ops[1].write.version == 7, "a version of an erase");
 	commit.ops[1].verb = CRAB_VERB_DELETE + 1;
 	tap_check(crab_blob_commit(store, &commit) == -EINVAL && commit.failed == 1, "a fourth verb");
 	commit.n = 0;
@@ -103,7 +106,7 @@ static void test_operands(void)
 	end();
 }
 
-/* The place of the second value is not known when the first one is freed */
+/* Only puts have places, and that of the second value is not known when the first one is freed */
 static void test_no_room(void)
 {
 	u64 word, key, lines;
@@ -114,10 +117,11 @@ static void test_no_room(void)
 	for (key = 2; !put(key, LARGE); key++)
 		;
 	lines = store->blobs->extents.lines;
+	add(CRAB_VERB_DELETE, 1ULL << 41, 0);
 	add(CRAB_VERB_INSERT, 1ULL << 40, 1);
 	add(CRAB_VERB_INSERT, (1ULL << 40) + 1, LARGE);
 	add(CRAB_VERB_INSERT, (1ULL << 40) + 2, LARGE);
-	commit.ops[1].place = commit.ops[2].place = word & CRAB_PLACE_MASK;
+	commit.ops[0].place = commit.ops[2].place = commit.ops[3].place = word & CRAB_PLACE_MASK;
 	err = crab_blob_commit(store, &commit);
 	tap_check(err == -ENOSPC && commit.failed == commit.n, "%d", err);
 	tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK), "the other value");
@@ -150,6 +154,55 @@ static void test_note(void)
 	tap_check(store->blobs->extents.lines == 2, "%llu lines", store->blobs->extents.lines);
 	tap_ok(err == -EUCLEAN, "a commit over a value that a snapshot needs, and cannot have: %d", err);
 	crab_snap_close(snap);
+	end();
+}
+
+/* The locks that a commit holds when it looks its conditions up */
+static u32 held;
+static bool missing;
+
+static u32 stripes_held(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < CRAB_BLOB_STRIPES; i++)
+		n += store->blobs->stripes[i].held;
+	return n;
+}
+
+static int lookup_locked(struct crab_engine *engine, u64 key, u64 *word)
+{
+	held = stripes_held();
+	missing |= !store->blobs->many.held || !crab_blob_stripe(store->blobs, key)->held;
+	return raw->lookup(engine, key, word);
+}
+
+/* One stripe for two keys; and none for a name that does not exist */
+static void test_stripes(void)
+{
+	struct crab_blob_write first = { .name = "first", .name_bytes = 5, .data = value, .bytes = 1 };
+	u64 key = 1;
+
+	begin(false);
+	do
+		key++;
+	while (crab_blob_stripe(store->blobs, key) != crab_blob_stripe(store->blobs, 1));
+	ops.lookup = lookup_locked;
+	store->blobs->raw = &ops;
+	add(CRAB_VERB_SEARCH, 1, 0)->mode = CRAB_INSERT_CREATE;
+	add(CRAB_VERB_INSERT, 2, 1)->mode = CRAB_INSERT_CREATE;
+	add(CRAB_VERB_INSERT, key, 1)->mode = CRAB_INSERT_CREATE;
+	tap_check(!crab_blob_commit(store, &commit) && held == 2, "keys: %u stripes", held);
+	tap_check(!stripes_held() && !store->blobs->many.held, "they are not released");
+	end();
+	begin(true);
+	tap_check(!crab_named_put(store, &first), "put");
+	ops.lookup = lookup_locked;
+	store->blobs->raw = &ops;
+	add_name(CRAB_VERB_SEARCH, "first", 5)->mode = CRAB_INSERT_REPLACE;
+	add_name(CRAB_VERB_DELETE, "second", 6)->key = ~first.key;
+	tap_check(!crab_named_commit(store, &commit) && held == 1, "names: %u stripes", held);
+	tap_ok(!missing && !stripes_held(), "a commit holds the stripes of its keys, and no others");
 	end();
 }
 
@@ -196,6 +249,11 @@ static void test_damage(void)
 	commit.n = 0;
 	add_name(CRAB_VERB_INSERT, "second", 6);
 	add_name(CRAB_VERB_SEARCH, "third", 5);
+	add_name(CRAB_VERB_DELETE, "first", 5);
+	err = crab_named_commit(store, &commit);
+	tap_check(err == -EUCLEAN && commit.failed == 2, "an erase of that name: %d, %u", err, commit.failed);
+	tap_check(get_name("second", 6) == -ENOENT && get_name("first", 5) == -EUCLEAN, "a part is done");
+	commit.n = 2;
 	tap_check(!crab_named_commit(store, &commit), "a new name");
 	store->blobs->unnamed = true;
 	err = crab_named_commit(store, &commit);
@@ -273,6 +331,7 @@ int main(void)
 	test_operands();
 	test_no_room();
 	test_note();
+	test_stripes();
 	test_no_name();
 	test_damage();
 	test_lost_twin(name[0], name[1]);

@@ -35,25 +35,35 @@ static bool remains(u64 key)
 	return !(key % REMAIN);
 }
 
-static void begin(struct crab_media *media)
+static int erase(u64 key)
+{
+	struct crab_blob_write erase = { .key = key };
+
+	return crab_blob_erase(store, &erase);
+}
+
+static void make(struct crab_media *media)
 {
 	const struct crab_format_options options = {
 		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
 		.blobs = true,
 	};
 	char reason[CRAB_REASON_LEN];
-	u64 key;
 
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
 	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
 	store = store_attach(media);
+}
+
+static void begin(struct crab_media *media)
+{
+	u64 key;
+
+	make(media);
 	for (key = 0; key < VALUES; key++)
 		tap_check(!put(key, BYTES), "put %llu", key);
-	for (key = 0; key < VALUES; key++) {
-		struct crab_blob_write erase = { .key = key };
-
-		tap_check(remains(key) || !crab_blob_erase(store, &erase), "erase %llu", key);
-	}
+	for (key = 0; key < VALUES; key++)
+		tap_check(remains(key) || !erase(key), "erase %llu", key);
 	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
 }
 
@@ -156,10 +166,88 @@ static void test_put(void)
 	tap_ok(true, "a put empties a slab, whichever snapshots are opened, with %u seeds", SEEDS);
 }
 
+/* A put that stays with the only free extent of a slab, while the slab is to be emptied */
+
+#define LATE		VALUES	/* its key */
+
+static u64 place;	/* of the extent */
+static u32 n;		/* extents of a slab */
+static u32 refused;
+
+/* Keys that the late put does not lock out */
+static u64 nth_key(u32 nth)
+{
+	struct crab_blobs *blobs = store->blobs;
+	u64 key = LATE;
+
+	for (; nth; nth--)
+		do
+			key++;
+		while (crab_blob_stripe(blobs, key) == crab_blob_stripe(blobs, LATE));
+	return key;
+}
+
+static void late_task(void *arg)
+{
+	tap_check(!put(LATE, BYTES), "the late put");
+}
+
+/* One value remains in each of two slabs, and no leaf for another slab */
+static void large_task(void *arg)
+{
+	u32 i;
+
+	large = 0;
+	if (store->blobs->extents.lock.held || crab_blob_key(store->blobs, place) == LATE)
+		return;
+	for (i = 2; i < 2 * n; i++)
+		tap_check(i == n || !erase(nth_key(i)), "erase");
+	take_leaves(store->engine->pool);
+	large = put(nth_key(2 * n + 1), LARGE);
+	refused += large == -ENOSPC;
+}
+
+static void begin_late(struct crab_media *media)
+{
+	u64 word;
+	u32 i;
+
+	make(media);
+	tap_check(!put(nth_key(1), BYTES), "put");
+	n = store->blobs->extents.total[1];
+	for (i = 2; i <= 2 * n; i++)
+		tap_check(!put(nth_key(i), BYTES), "put");
+	tap_check(!store->blobs->raw->lookup(store->engine, nth_key(1), &word), "lookup");
+	place = word & CRAB_PLACE_MASK;
+	tap_check(store->blobs->extents.lent == 2 && !erase(nth_key(1)), "slabs");
+}
+
+static void test_late(void)
+{
+	struct tasks_plan plan = { .seed = 1, .pace = 1 };
+	struct crab_media media;
+
+	do {
+		plan.park++;
+		begin_late(&media);
+		tasks_add(late_task, NULL);
+		tasks_add(large_task, NULL);
+		tap_check(tasks_run(&plan) == TASKS_DONE, "place %u: the tasks come to no end", plan.park);
+		if (large)
+			large = put(nth_key(2 * n + 1), LARGE);
+		tap_check(!large, "place %u: %d, and the late put is done", plan.park, large);
+		store_check_good(store);
+		store_end(store);
+	} while (tasks_parked());
+	tap_ok(refused, "a slab is emptied once a put in it is done: %u times there is no room before",
+	       refused);
+}
+
 int main(void)
 {
 	crab_host_cpus = 1;
 	test_maintain();
 	test_put();
+	test_late();
 	return tap_done();
 }

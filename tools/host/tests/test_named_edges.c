@@ -162,6 +162,7 @@ static void test_lost(void)
 	snap = snap_open();
 	list_lost(snap);
 	tap_check(crab_snap_named_get(store, snap, "a", 1, &read) == -EUCLEAN && !read.name, "get");
+	tap_check(put("a") == -EUCLEAN, "the snapshot could not have its value");
 	crab_snap_close(snap);
 	tap_check(put_if("a", CRAB_INSERT_CREATE) == -EUCLEAN, "create");
 	tap_check(put_if("a", CRAB_INSERT_REPLACE) == -EUCLEAN, "replace");
@@ -301,7 +302,9 @@ static void test_unnamed(void)
 /* The second table has a name once, with its key, until no snapshot is open */
 static void test_erased(void)
 {
+	struct crab_named_cursor cursor = { .bytes = 0 };
 	const struct crab_names *erased;
+	struct crab_named_entry entry;
 	struct crab_snap *snap;
 	u64 key;
 
@@ -316,6 +319,7 @@ static void test_erased(void)
 	tap_check(find(erased, "a"), "a name is forgotten while a snapshot is open");
 	tap_check(!put("a") && !erase("a") && find(erased, "a")->key == key, "erase again");
 	tap_check(!store->blobs->names.root && !store->blobs->names.dram, "names are left");
+	tap_check(!crab_named_next(store, &cursor, &entry), "an erased name is listed");
 	tap_check(!put("c") && !erase("c") && find(erased, "c"), "a name that came later");
 	crab_snap_close(snap);
 	tap_check(!erased->root && !erased->dram, "they are not forgotten");

@@ -321,6 +321,61 @@ static void test_again(void)
 	end();
 }
 
+/* The extents of a snapshot that is ended are free at once, and not only when it is closed */
+static void test_end_all(void)
+{
+	begin(false);
+	put(0);
+	snap_open(&open[0]);
+	put(0);
+	tap_check(store->blobs->extents.lines == 2 && store->gate->owned == 1, "the snapshot has no value");
+	crab_snap_end_all(store->gate, -ESTALE);
+	tap_check(store->blobs->extents.lines == 1 && !store->gate->owned && !store->gate->notes,
+		  "%llu lines in use, %llu notes", store->blobs->extents.lines, store->gate->notes);
+	snap_close(&open[0]);
+	finish();
+	tap_ok(true, "a snapshot that is ended has no extents");
+	end();
+}
+
+/* While a write allocates its note, another task ends all snapshots; then there may be no memory */
+
+static enum { ENDS_NOT, ENDS, ENDS_AND_FAILS } ends;
+
+void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
+void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
+{
+	bool failed = ends == ENDS_AND_FAILS;
+
+	if (ends == ENDS_NOT || size != sizeof(struct crab_note))
+		return __real_crab_host_alloc(size, align, gfp);
+	ends = ENDS_NOT;
+	crab_snap_end_all(store->gate, -ESTALE);
+	return failed ? NULL : __real_crab_host_alloc(size, align, gfp);
+}
+
+static void put_meanwhile(bool fails_too)
+{
+	put(0);
+	snap_open(&open[0]);
+	ends = fails_too ? ENDS_AND_FAILS : ENDS;
+	put(0);
+	tap_check(ends == ENDS_NOT && crab_snap_state(open[0].snap) == -ESTALE, "it has not ended");
+	notes_are(0, "no snapshot");
+	snap_close(&open[0]);
+}
+
+static void test_meanwhile(void)
+{
+	begin(false);
+	put_meanwhile(false);
+	put_meanwhile(true);
+	finish();
+	tap_ok(true, "snapshots end while a write allocates its note");
+	end();
+}
+
 /* An erase of a value that is not there */
 static void test_missing(void)
 {
@@ -415,6 +470,8 @@ int main(int argc, char **argv)
 	test_conditions();
 	test_missing();
 	test_again();
+	test_end_all();
+	test_meanwhile();
 	test_kinds();
 	test_random(false, rounds);
 	test_random(true, rounds);

@@ -3,6 +3,7 @@
  * This file tests watches, with every engine: random verbs and batches against the changes that
  * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
  */
+#include "store/gate.h"
 #include "store/watch.h"
 #include "test.h"
 
@@ -259,6 +260,43 @@ static void test_dropped(void)
 	store_end(store);
 }
 
+/* The stripes that are held while operations are done */
+static u32 stripes_held, many_held;
+
+static void count_stripes(struct crab_store *store, struct crab_batch_op *ops, u32 n)
+{
+	u32 i;
+
+	stripes_held = 0;
+	for (i = 0; i < CRAB_GATE_STRIPES; i++)
+		stripes_held += store->gate->own[i].held;
+	many_held = store->gate->many.held;
+}
+
+/* Five keys that have different stripes, three of which are written */
+static void test_stripes(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *watch = open_watch(store, 0, ~0ULL, 8);
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_SEARCH, .key = 1 },
+		{ .verb = CRAB_VERB_INSERT, .key = 2 },
+		{ .verb = CRAB_VERB_INSERT, .key = 3, .status = -ECANCELED },
+		{ .verb = CRAB_VERB_DELETE, .key = 4 },
+		{ .verb = CRAB_VERB_INSERT, .key = 5 },
+	};
+
+	crab_gate_run(store, &ops[1], 1, count_stripes);
+	tap_check(stripes_held == 1 && !many_held, "one write: %u stripes", stripes_held);
+	crab_gate_run(store, ops, ARRAY_SIZE(ops), count_stripes);
+	tap_check(stripes_held == 3 && many_held, "three writes: %u stripes", stripes_held);
+	count_stripes(store, NULL, 0);
+	tap_ok(!stripes_held && !many_held, "writes hold the stripes of their keys, and no others");
+	crab_watch_close(watch);
+	store_end(store);
+}
+
 int main(void)
 {
 	u32 i;
@@ -270,5 +308,6 @@ int main(void)
 	test_end();
 	test_readonly();
 	test_many();
+	test_stripes();
 	return tap_done();
 }

@@ -9,4 +9,15 @@
 
 #define DECLARE_BITMAP(name, bits)	unsigned long name[((bits) + 63) / 64]
 
+/* The bits after the last one are 0 in both */
+static inline bool bitmap_intersects(const unsigned long *a, const unsigned long *b, unsigned int bits)
+{
+	unsigned int i;
+
+	for (i = 0; i < (bits + 63) / 64; i++)
+		if (a[i] & b[i])
+			return true;
+	return false;
+}
+
 #endif /* CRAB_SHIM_LINUX_BITMAP_H */
