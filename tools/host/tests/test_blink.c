@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests verbs of the engines nvtree and fastfair while one key of a leaf reads all ones for
- * one load, and then reads as before.
+ * This file tests verbs of the engines nvtree and fastfair, and of sorted leaves of crab, while one key
+ * of a leaf reads all ones for one load, and then reads as before.
  *
  * Invariant: each verb does its work or returns -EUCLEAN. No read passes a record in silence.
  */
+#include <linux/minmax.h>
+
+#include "engines/crab/crab.h"
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
 #include "shadow/shadow.h"
@@ -31,12 +34,17 @@ static struct {
 	bool shifts;
 } blink;
 
-/* The next load of any word ends it: a store to the word may follow */
-static void blinking(struct crab_shadow *shadow, u32 word)
+/* The next load of any word ends it, or a store to the word */
+static void blink_over(void)
 {
-	if (blink.dark)
+	if (blink.dark && *blink.word == cpu_to_le64(blink.then))
 		*blink.word = blink.was;
 	blink.dark = false;
+}
+
+static void blinking(struct crab_shadow *shadow, u32 word)
+{
+	blink_over();
 	if ((__le64 *)media.base + word != blink.word || (blink.smo && blink.shifts))
 		return;
 	blink.dark = ++blink.loads == blink.when;
@@ -64,6 +72,24 @@ void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 
 	blink.shifts = false;
 }
 
+void __real_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value);
+void __wrap_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value);
+void __wrap_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+{
+	blink.shifts = true;
+	__real_crab_sorted_shift_in(write, leaf, pos, key, value);
+	blink.shifts = false;
+}
+
+void __real_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
+void __wrap_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
+void __wrap_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
+{
+	blink.shifts = true;
+	__real_crab_sorted_shift_out(write, leaf, pos);
+	blink.shifts = false;
+}
+
 static __le64 *nv_key(u32 i)
 {
 	struct nv_dleaf *d = nv_leaf_media(nv_tree_of(store->engine), 0);
@@ -76,13 +102,28 @@ static __le64 *ff_key_at(u32 i)
 	return &ff_slot(ff_of(store->engine), 0, i)->key;
 }
 
+static __le64 *sorted_key(u32 i)
+{
+	const struct crab_tree *tree = crab_tree_of(store->engine);
+
+	return &crab_leaf_slot(tree, tree->first, i)->key;
+}
+
+/* Key @at, after @deleted lower ones were deleted */
+static __le64 *key_at(const char *engine, u32 at, u32 deleted)
+{
+	if (!strcmp(engine, "nvtree"))
+		return nv_key(at);
+	return strcmp(engine, "crab") ? ff_key_at(at - deleted) : sorted_key(at - deleted);
+}
+
 /* @deleted: so many of the lowest keys are deleted, those of the records come after them */
 static void begin(const char *engine, u32 deleted)
 {
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, engine, "", LEAF_BYTES);
+	store = store_format_attach(&media, engine, strcmp(engine, "crab") ? "" : "sorted", LEAF_BYTES);
 	for (i = 1; i <= RECORDS; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= deleted; i++)
@@ -102,9 +143,7 @@ static void blink_begin(__le64 *word, u32 when)
 static void blink_stop(void)
 {
 	blink.shadow->loading = NULL;
-	if (blink.dark)
-		*blink.word = blink.was;
-	blink.dark = false;
+	blink_over();
 }
 
 static bool blink_end(void)
@@ -164,6 +203,24 @@ static int scan(u64 key)
 	return n < 0 ? n : key > RECORDS * 10 ? 0 : -ENOENT;
 }
 
+/* The records from the highest down to @key */
+static int scan_back(u64 key)
+{
+	struct crab_record record[RECORDS];
+	struct crab_cursor cursor;
+	u64 at = max_t(u64, RECORDS * 10, key);
+	int i, n;
+
+	crab_cursor_init_back(&cursor, key - 5, CRAB_KEY_EMPTY - 1);
+	do {
+		n = crab_cursor_read(store, &cursor, record, RECORDS);
+		for (i = 0; i < n; i++, at -= 10)
+			if (record[i].key != at)
+				return -ERANGE;
+	} while (n > 0 && !cursor.done);
+	return n < 0 ? n : at < key ? 0 : -ENOENT;
+}
+
 static int create(u64 key)
 {
 	int err = store_insert(store, key, 1, CRAB_INSERT_CREATE);
@@ -197,6 +254,7 @@ static const struct verb {
 	{ "seek past one deleted record", seek_far, 1 },
 	{ "seek past many deleted records", seek_far, 6 },
 	{ "scan", scan, 0 },
+	{ "scan back", scan_back, 0 },
 	{ "insert of a key that exists", create, 0 },
 	{ "replace", replace, 0 },
 	{ "delete", delete, 0 },
@@ -210,7 +268,7 @@ static u32 test_key(const char *engine, const struct verb *verb, u32 at)
 
 	for (when = 1; when <= LOADS; when++) {
 		begin(engine, verb->deleted);
-		blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at - verb->deleted) : nv_key(at), when);
+		blink_begin(key_at(engine, at, verb->deleted), when);
 		err = verb->call((at + 1) * 10);
 		tap_check(!err || err == -EUCLEAN, "key %u, load %u: %d", (at + 1) * 10, when, err);
 		hits += blink_end();
@@ -225,7 +283,7 @@ static void test_place(const char *engine, u32 at)
 	int err;
 
 	begin(engine, 0);
-	blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at) : nv_key(at), 1);
+	blink_begin(key_at(engine, at, 0), 1);
 	err = store_insert(store, RECORDS * 10 - 15, 1, CRAB_INSERT_EITHER);
 	blink_stop();
 	for (key = 10; key <= RECORDS * 10; key += 10)
@@ -261,9 +319,17 @@ struct smo {
 	u32 leaf_bytes;
 	u32 records;		/* keys 10, 20, ... */
 	u32 from;		/* so many of the lowest ones remain after deletes; 0: all */
+	u32 gone;		/* so many of the lowest ones are deleted, and then one more */
 	u64 insert;		/* key; 0: the highest key is deleted */
 	bool still;		/* no slot moves: loads of shifts count as well */
+	bool sorted;		/* crab, sorted leaves */
 };
+
+/* Values of sorted leaves are not compared */
+static bool smo_skips(const struct smo *smo, u64 word)
+{
+	return smo->sorted && word % (smo->leaf_bytes / 8) > sizeof(struct crab_dhead) / 8 && word % 2;
+}
 
 /* The words of all nodes */
 static u64 smo_words(const struct smo *smo)
@@ -277,29 +343,38 @@ static u64 smo_begin(const struct smo *smo)
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes);
-	store = store_format_attach(&media, "fastfair", "", smo->leaf_bytes);
+	store = store_format_attach(&media, smo->sorted ? "crab" : "fastfair", smo->sorted ? "sorted" : "",
+				    smo->leaf_bytes);
+	if (smo->sorted)
+		crab_tree_of(store->engine)->tuning.strategy = CRAB_STRATEGY_SIP;
 	for (i = 1; i <= smo->records; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
-	for (i--; smo->from && i > smo->from; i--)
+	for (i = 1; i <= smo->gone; i++)
+		tap_check(!store_delete(store, i * 10), "delete");
+	for (i = smo->records; smo->from && i > smo->from; i--)
 		tap_check(!store_delete(store, i * 10), "delete");
 	return i;
+}
+
+/* The key of the operation */
+static u64 smo_key(const struct smo *smo, u64 records)
+{
+	return smo->insert ?: (smo->gone ? smo->gone + 1 : records) * 10;
 }
 
 /* The records of the media, with or without the one of the operation, and no damage */
 static bool content_is(const struct smo *smo, u64 records, bool done)
 {
 	struct crab_attach_report report;
-	u64 key, i, wrong = 0;
+	u64 key = smo_key(smo, records), i, wrong = 0;
 
 	crab_store_abandon(store);
 	store = crab_store_attach(&media, &(struct crab_attach_options){ }, &report);
 	if (IS_ERR(store))
 		return false;
-	for (i = 1; i < records; i++)
-		wrong += !!search(i * 10);
-	key = smo->insert ?: records * 10;
+	for (i = smo->gone + 1; i <= records; i++)
+		wrong += i * 10 != key && search(i * 10);
 	wrong += store_search(store, key) != (!smo->insert == done ? -ENOENT : 0);
-	wrong += smo->insert && search(records * 10);
 	crab_store_abandon(store);
 	return !wrong && report.verdict == CRAB_VERDICT_GOOD;
 }
@@ -314,7 +389,7 @@ static bool smo_once(const struct smo *smo, u64 word, u32 when)
 	blink_begin((__le64 *)(media.base + store->engine->geo.pool_offset) + word, when);
 	blink.smo = !smo->still;
 	err = smo->insert ? store_put(store, smo->insert, smo->insert / 10) :
-			    store_delete(store, records * 10);
+			    store_delete(store, smo_key(smo, records));
 	blink.smo = false;
 	hit = blink.loads >= when;
 	blink_stop();
@@ -344,6 +419,17 @@ static const struct smo smos[] = {
 	{ "the end of a leaf moves", LEAF_BYTES, 20, .insert = 205, .still = true },
 	{ "the end of a leaf moves to another line", LEAF_BYTES, 19, .insert = 195, .still = true },
 	{ "a leaf loses the highest key", LEAF_BYTES, 20, .still = true },
+	{ "an insert shifts", LEAF_BYTES, 20, .insert = 95, .sorted = true },
+	{ "the end of a leaf moves", LEAF_BYTES, 20, .insert = 205, .still = true, .sorted = true },
+	{ "the end of a leaf moves to another line", LEAF_BYTES, 20, .insert = 215, .still = true, .sorted = true },
+	{ "a leaf loses the highest key", LEAF_BYTES, 20, .still = true, .sorted = true },
+	{ "a leaf splits, and the key goes to its end", LEAF_BYTES, 29, .insert = 300, .sorted = true },
+	{ "a leaf splits, and the key goes to its upper half", LEAF_BYTES, 29, .insert = 225, .sorted = true },
+	{ "a leaf splits, and the key goes to its lower half", LEAF_BYTES, 29, .insert = 15, .sorted = true },
+	{ "a leaf is removed", LEAF_BYTES, 30, .from = 30, .sorted = true },
+	{ "leaves merge", LEAF_BYTES, 58, .from = 44, .gone = 15, .sorted = true },
+	{ "a record goes to the next leaf", LEAF_BYTES, 58, .from = 43, .sorted = true },
+	{ "a record comes from the next leaf", LEAF_BYTES, 58, .gone = 15, .sorted = true },
 };
 
 static void test_smo(const struct smo *smo)
@@ -352,11 +438,12 @@ static void test_smo(const struct smo *smo)
 	u32 when;
 
 	for (word = 0; word < smo_words(smo); word++) {
-		for (when = 1; smo_once(smo, word, when); when++)
+		for (when = 1; !smo_skips(smo, word) && smo_once(smo, word, when); when++)
 			;
 		loads += when - 1;
 	}
-	tap_ok(loads, "fastfair: %s, while a word reads all ones once, %llu times", smo->name, loads);
+	tap_ok(loads, "%s: %s, while a word reads all ones once, %llu times", smo->sorted ? "sorted" : "fastfair",
+	       smo->name, loads);
 }
 
 /*
@@ -431,6 +518,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
 		test_verb("nvtree", &verbs[i]);
 		test_verb("fastfair", &verbs[i]);
+		test_verb("crab", &verbs[i]);
 	}
 	test_place("nvtree", 0);
 	test_place("nvtree", RECORDS / 2);
