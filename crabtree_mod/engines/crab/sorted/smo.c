@@ -119,6 +119,8 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
 		count = crab_layout_collect(tree, leaf, tree->scratch) - keep;
 	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, keep + count,
 				      keep + tree->slots);
+	if (!err && keep + count != leaf->count + !!extra)	/* a search was misled */
+		err = crab_smo_verify_failed(tree, leaf, "a key is there that was not");
 	if (err)
 		return crab_smo_abort(write, &smo, err);
 	crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
@@ -138,7 +140,7 @@ bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf 
 			   u64 *last) __must_hold(&leaf->lock)
 {
 	*last = crab_leaf_key(tree, leaf, leaf->count - 1);
-	return *last <= key;
+	return *last < key;		/* equal: a search was misled */
 }
 
 /* Returns how many of the records in scratch go to the first of two leaves; @key is new */
