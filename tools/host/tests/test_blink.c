@@ -453,6 +453,9 @@ static const struct smo smos[] = {
 	{ "a record comes from the next leaf", LEAF_BYTES, 58, .gone = 15, .engine = "crab" },
 	{ "an insert of the highest key, which exists", LEAF_BYTES, 58, .insert = 580, .mode = CRAB_INSERT_CREATE,
 	  .engine = "crab" },
+	{ "an insert", LEAF_BYTES, 15, .insert = 95, .engine = "nvtree" },
+	{ "a replace", LEAF_BYTES, 16, .insert = 90, .engine = "nvtree" },
+	{ "a delete", LEAF_BYTES, 17, .engine = "nvtree" },
 };
 
 static void test_smo(const struct smo *smo)
