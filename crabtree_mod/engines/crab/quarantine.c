@@ -76,5 +76,6 @@ int crab_leaf_missing(const struct crab_tree *tree, const struct crab_leaf *leaf
 {
 	u64 value;
 
-	return crab_layout_lookup(tree, leaf, key, &value) == -ERANGE ? -ERANGE : -ENOENT;
+	/* Found now: the search was misled by a key that read otherwise then */
+	return crab_layout_lookup(tree, leaf, key, &value) == -ENOENT ? -ENOENT : -ERANGE;
 }

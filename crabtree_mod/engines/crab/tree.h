@@ -189,7 +189,8 @@ int crab_tree_doubt(struct crab_tree *tree, u64 key);
  * @leaf: the leaf that has it in its range
  * @key: the key
  * Context: the leaf is locked.
- * Return: -ENOENT; or -ERANGE if its record reads all ones: crab_tree_doubt() follows.
+ * Return: -ENOENT; or -ERANGE if its record reads all ones, or is found now: crab_tree_doubt()
+ * follows.
  */
 int crab_leaf_missing(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key);
 

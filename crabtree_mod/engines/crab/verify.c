@@ -16,8 +16,8 @@
  * Memory that is known to have failed must not be accessed at all. From then on no change begins.
  *
  * A shift within a sorted leaf reads twice, for it has no room for the records. Before its first
- * store it compares the order of all keys that it will move. Then it moves them, most likely from
- * the CPU's cache.
+ * store it compares the order of all keys that it will move, and of the new one. Then it moves
+ * them, most likely from the CPU's cache.
  *
  * Invariant: a function here that returns an error has noted damage, or the store is read-only
  * already; and nothing was stored.

@@ -60,10 +60,12 @@ int crab_ff_damaged(struct ff *ff, u64 number, const char *what)
 }
 
 /* Why the leaf, which is locked, does not have a key, whose search has ended at @slot */
-static int leaf_missing(struct ff *ff, const struct ff_node *leaf, u32 slot)
+static int leaf_missing(const struct ff_op *op, u32 slot)
 {
-	if (slot > leaf->side->count)
-		return crab_ff_damaged(ff, leaf->number, "its keys have changed");
+	const struct ff_node *leaf = &op->find.node;
+
+	if (slot + op->above > leaf->side->count)
+		return crab_ff_damaged(op->ff, leaf->number, "its keys have changed");
 	return -ENOENT;
 }
 
@@ -135,7 +137,7 @@ static noinline int lookup_locked(struct ff *ff, u64 key, u64 *value)
 		if (crab_ff_slot_of(ff, &op.find.node, key, &slot))
 			*value = ff_value(ff, op.find.node.number, slot);
 		else
-			err = leaf_missing(ff, &op.find.node, slot);
+			err = leaf_missing(&op, slot);
 		crab_ff_leaf_unlock(&op);
 	}
 	crab_ff_op_end(&op);
@@ -178,10 +180,10 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 	int err;
 
 	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
-	if (unlikely(slot + old->existed > leaf->side->count))
+	if (unlikely(slot + old->existed + op->above > leaf->side->count))
 		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	if (!old->existed)
-		return mode & CRAB_INSERT_NEEDS ? leaf_missing(op->ff, leaf, slot) :
+		return mode & CRAB_INSERT_NEEDS ? leaf_missing(op, slot) :
 		       leaf_add(op, slot, key, value, sibling);
 	old->value = ff_value(op->ff, leaf->number, slot);
 	err = crab_insert_decide(mode, old, &value);
@@ -259,8 +261,8 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 
 	old->existed = crab_ff_slot_of(op->ff, leaf, key, &slot);
 	if (!old->existed)
-		return leaf_missing(op->ff, leaf, slot);
-	if (unlikely(slot >= leaf->side->count))
+		return leaf_missing(op, slot);
+	if (unlikely(slot + op->above >= leaf->side->count))
 		return crab_ff_damaged(op->ff, leaf->number, "its slots do not end where they did");
 	err = crab_ff_verify_shift(op->ff, leaf, slot + 1);
 	if (err)

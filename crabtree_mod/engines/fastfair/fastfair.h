@@ -163,6 +163,8 @@ struct ff_find {
  * @tries: how often a leaf was looked for
  * @structure: the operation holds ff.structure
  * @missing: a node remains without an entry
+ * @above: the last key of the leaf was above the key when the leaf was locked: a search that ends
+ *	after the last slot met media that has changed
  * @fresh: an allocated block for a split, or FF_NONE
  * @find: the leaf
  */
@@ -172,6 +174,7 @@ struct ff_op {
 	u32 tries;
 	bool structure;
 	bool missing;
+	bool above;
 	u64 fresh;
 	struct ff_find find;
 };

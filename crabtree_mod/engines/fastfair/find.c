@@ -377,10 +377,13 @@ static int leaf_lock_one(struct ff_op *op, u64 key)
 	int err = 0;
 
 	crab_lock(&node->side->lock);
-	if (unlikely(node->side->flags & (FF_DEAD | FF_BAD)))
+	if (unlikely(node->side->flags & (FF_DEAD | FF_BAD))) {
 		err = node->side->flags & FF_BAD ? -EUCLEAN : -EAGAIN;
-	else if (!leaf_has_above(op->ff, node, key))
-		err = crab_ff_high(op->ff, &op->find, &right, &high, op->structure);
+	} else {
+		op->above = leaf_has_above(op->ff, node, key);
+		if (!op->above)
+			err = crab_ff_high(op->ff, &op->find, &right, &high, op->structure);
+	}
 	if (!err && key < high) {
 		__release(&node->side->lock);	/* for sparse: see crab_ff_leaf_unlock() */
 		return 0;

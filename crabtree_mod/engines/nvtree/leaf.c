@@ -44,11 +44,20 @@ static struct nv_dslot *leaf_slot(const struct nv_tree *tree, u64 leaf, u32 at)
 	return &leaf_line(tree, leaf, at)->slot[at % NV_LINE_SLOTS];
 }
 
-static bool leaf_is_negative(const struct nv_tree *tree, u64 leaf, u32 at)
+static u64 leaf_signs(const struct nv_tree *tree, u64 leaf, u32 at)
 {
-	u64 sign = crab_load(tree->base.media, &leaf_line(tree, leaf, at)->sign);
+	return crab_load(tree->base.media, &leaf_line(tree, leaf, at)->sign);
+}
 
-	return sign >> at % NV_LINE_SLOTS & 1;
+static bool sign_is_negative(u64 signs, u32 at)
+{
+	return signs >> at % NV_LINE_SLOTS & 1;
+}
+
+/* A sign word with more bits, as all ones, belongs to media that has changed */
+static bool signs_are_valid(u64 signs)
+{
+	return !(signs >> NV_LINE_SLOTS);
 }
 
 u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at)
@@ -59,14 +68,15 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at)
 int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value)
 {
 	int none = -ENOENT;
+	u64 found, signs;
 	u32 at = count;
-	u64 found;
 
 	while (at--) {
 		found = crab_nv_leaf_key(tree, leaf, at);
 		if (found == key) {
-			if (leaf_is_negative(tree, leaf, at))
-				return -ENOENT;
+			signs = leaf_signs(tree, leaf, at);
+			if (sign_is_negative(signs, at))
+				return signs_are_valid(signs) ? -ENOENT : -ERANGE;
 			*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);
 			return 0;
 		}
@@ -89,15 +99,19 @@ void crab_nv_leaf_read(const struct nv_tree *tree, u64 leaf, u32 count,
 		       struct nv_element *elements)
 {
 	const struct crab_media *media = tree->base.media;
+	u64 signs;
 	u32 at;
 
-	for (at = 0; at < count; at++)
+	for (at = 0; at < count; at++) {
+		signs = leaf_signs(tree, leaf, at);
 		elements[at] = (struct nv_element) {
-			.key = crab_nv_leaf_key(tree, leaf, at),
+			.key = likely(signs_are_valid(signs)) ? crab_nv_leaf_key(tree, leaf, at) :
+								CRAB_KEY_EMPTY,
 			.value = crab_load(media, &leaf_slot(tree, leaf, at)->value),
-			.negative = leaf_is_negative(tree, leaf, at),
+			.negative = sign_is_negative(signs, at),
 			.at = at,
 		};
+	}
 	sort(elements, count, sizeof(*elements), element_compare, NULL);
 }
 
@@ -131,15 +145,22 @@ const char *crab_nv_leaf_fault(const struct nv_element *elements, u32 count, u64
 	return NULL;
 }
 
-/* The sign word with the sign of one more element; the first of a line writes the whole word */
-static u64 leaf_sign(const struct nv_tree *tree, u64 leaf, u32 at, bool negative)
+bool crab_nv_leaf_takes(const struct nv_tree *tree, struct nv_place *place)
+{
+	u32 at = place->side->count;
+
+	/* The first element of a line writes the whole word */
+	place->signs = at % NV_LINE_SLOTS ? leaf_signs(tree, place->leaf, at) : 0;
+	return signs_are_valid(place->signs);
+}
+
+/* The sign word with the sign of one more element */
+static u64 signs_add(u64 *signs, u32 at, bool negative)
 {
 	u32 bit = at % NV_LINE_SLOTS;
-	u64 sign = 0;
 
-	if (bit)
-		sign = crab_load(tree->base.media, &leaf_line(tree, leaf, at)->sign);
-	return (sign & ((1ULL << bit) - 1)) | (u64)negative << bit;
+	*signs = (*signs & ((1ULL << bit) - 1)) | (u64)negative << bit;
+	return *signs;
 }
 
 void crab_nv_leaf_append(struct nv_write *write, const struct nv_place *place,
@@ -151,13 +172,14 @@ void crab_nv_leaf_append(struct nv_write *write, const struct nv_place *place,
 	struct nv_dline *line;
 	struct nv_dslot *slot;
 	u32 at = place->side->count, end = at + n;
+	u64 signs = place->signs;
 
 	for (; at < end; at++, elements++) {
 		line = leaf_line(tree, place->leaf, at);
 		slot = leaf_slot(tree, place->leaf, at);
 		crab_store(flow, &slot->key, elements->key);
 		crab_store(flow, &slot->value, elements->value);
-		crab_store(flow, &line->sign, leaf_sign(tree, place->leaf, at, elements->negative));
+		crab_store(flow, &line->sign, signs_add(&signs, at, elements->negative));
 		if (at + 1 == end || at % NV_LINE_SLOTS == NV_LINE_SLOTS - 1)
 			crab_clean(flow, &line->sign, sizeof(line->sign));
 	}

@@ -73,9 +73,19 @@ u32 crab_nv_leaf_records(const struct nv_element *elements, u32 count,
 const char *crab_nv_leaf_fault(const struct nv_element *elements, u32 count, u64 low, u64 high);
 
 /**
+ * crab_nv_leaf_takes() - prepare crab_nv_leaf_append(): read the sign word that it changes
+ * @tree: the tree
+ * @place: the leaf, which has room; out: @signs
+ *
+ * Context: the leaf is locked.
+ * Return: false if the media has changed.
+ */
+bool crab_nv_leaf_takes(const struct nv_tree *tree, struct nv_place *place);
+
+/**
  * crab_nv_leaf_append() - append elements to a leaf that has room (P11, P6)
  * @write: the write
- * @place: the leaf
+ * @place: the leaf, of crab_nv_leaf_takes()
  * @elements: the elements; @at is not used
  * @n: how many, 1 or 2
  *

@@ -145,11 +145,13 @@ struct nv_tree {
  * @leaf: number of the leaf, or NV_LEAF_NOWHERE
  * @side: of the leaf; NULL: the range is quarantined
  * @gen: crab_side.gen when it was found
+ * @signs: only crab_nv_leaf_takes() sets it
  */
 struct nv_place {
 	u64 low;
 	u64 high;
 	u64 leaf;
+	u64 signs;
 	struct crab_side *side;
 	u32 gen;
 };

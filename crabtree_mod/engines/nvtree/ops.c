@@ -111,6 +111,8 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 		err = 0;
 	if (!err && place.side->count + n > tree->room)
 		err = -EAGAIN;
+	if (!err && !crab_nv_leaf_takes(tree, &place))
+		err = -ERANGE;
 	if (!err)
 		leaf_put(write, &place, key, next, old);
 	crab_unlock(&place.side->lock);
@@ -167,6 +169,8 @@ static int leaf_remove(struct nv_write *write, struct nv_place *place, u64 key, 
 		return structure ? crab_nv_smo_unlink(write, place) : -EAGAIN;
 	if (place->side->count == tree->room)
 		return -EAGAIN;
+	if (!crab_nv_leaf_takes(tree, place))
+		return -ERANGE;
 	leaf_delete(write, place, key, old->value);
 	return 0;
 }

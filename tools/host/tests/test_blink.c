@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests verbs of the engines nvtree and fastfair while one key of a leaf reads all ones for
- * one load, and then reads as before.
+ * This file tests verbs of the engines nvtree and fastfair, and of sorted leaves of crab, while one key
+ * of a leaf reads all ones for one load, and then reads as before.
  *
  * Invariant: each verb does its work or returns -EUCLEAN. No read passes a record in silence.
  */
+#include <linux/minmax.h>
+
+#include "engines/crab/crab.h"
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
 #include "shadow/shadow.h"
@@ -23,6 +26,7 @@ static struct {
 	struct crab_shadow *shadow;
 	__le64 *word;
 	__le64 was;
+	u64 then;		/* all ones, or another value */
 	u32 loads;
 	u32 when;
 	bool dark;
@@ -30,19 +34,24 @@ static struct {
 	bool shifts;
 } blink;
 
-/* The next load of any word ends it: a store to the word may follow */
-static void blinking(struct crab_shadow *shadow, u32 word)
+/* The next load of any word ends it, or a store to the word */
+static void blink_over(void)
 {
-	if (blink.dark)
+	if (blink.dark && *blink.word == cpu_to_le64(blink.then))
 		*blink.word = blink.was;
 	blink.dark = false;
+}
+
+static void blinking(struct crab_shadow *shadow, u32 word)
+{
+	blink_over();
 	if ((__le64 *)media.base + word != blink.word || (blink.smo && blink.shifts))
 		return;
 	blink.dark = ++blink.loads == blink.when;
 	if (!blink.dark)
 		return;
 	blink.was = *blink.word;
-	*blink.word = cpu_to_le64(CRAB_KEY_EMPTY);
+	*blink.word = cpu_to_le64(blink.then);
 }
 
 void __real_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
@@ -63,6 +72,24 @@ void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 
 	blink.shifts = false;
 }
 
+void __real_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value);
+void __wrap_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value);
+void __wrap_crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
+{
+	blink.shifts = true;
+	__real_crab_sorted_shift_in(write, leaf, pos, key, value);
+	blink.shifts = false;
+}
+
+void __real_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
+void __wrap_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos);
+void __wrap_crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32 pos)
+{
+	blink.shifts = true;
+	__real_crab_sorted_shift_out(write, leaf, pos);
+	blink.shifts = false;
+}
+
 static __le64 *nv_key(u32 i)
 {
 	struct nv_dleaf *d = nv_leaf_media(nv_tree_of(store->engine), 0);
@@ -75,13 +102,28 @@ static __le64 *ff_key_at(u32 i)
 	return &ff_slot(ff_of(store->engine), 0, i)->key;
 }
 
+static __le64 *sorted_key(u32 i)
+{
+	const struct crab_tree *tree = crab_tree_of(store->engine);
+
+	return &crab_leaf_slot(tree, tree->first, i)->key;
+}
+
+/* Key @at, after @deleted lower ones were deleted */
+static __le64 *key_at(const char *engine, u32 at, u32 deleted)
+{
+	if (!strcmp(engine, "nvtree"))
+		return nv_key(at);
+	return strcmp(engine, "crab") ? ff_key_at(at - deleted) : sorted_key(at - deleted);
+}
+
 /* @deleted: so many of the lowest keys are deleted, those of the records come after them */
 static void begin(const char *engine, u32 deleted)
 {
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, engine, "", LEAF_BYTES);
+	store = store_format_attach(&media, engine, strcmp(engine, "crab") ? "" : "sorted", LEAF_BYTES);
 	for (i = 1; i <= RECORDS; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= deleted; i++)
@@ -92,6 +134,7 @@ static void blink_begin(__le64 *word, u32 when)
 {
 	blink.shadow = crab_shadow_create(&media, 1024);
 	blink.word = word;
+	blink.then = CRAB_KEY_EMPTY;
 	blink.loads = 0;
 	blink.when = when;
 	blink.shadow->loading = blinking;
@@ -100,9 +143,7 @@ static void blink_begin(__le64 *word, u32 when)
 static void blink_stop(void)
 {
 	blink.shadow->loading = NULL;
-	if (blink.dark)
-		*blink.word = blink.was;
-	blink.dark = false;
+	blink_over();
 }
 
 static bool blink_end(void)
@@ -162,11 +203,34 @@ static int scan(u64 key)
 	return n < 0 ? n : key > RECORDS * 10 ? 0 : -ENOENT;
 }
 
+/* The records from the highest down to @key */
+static int scan_back(u64 key)
+{
+	struct crab_record record[RECORDS];
+	struct crab_cursor cursor;
+	u64 at = max_t(u64, RECORDS * 10, key);
+	int i, n;
+
+	crab_cursor_init_back(&cursor, key - 5, CRAB_KEY_EMPTY - 1);
+	do {
+		n = crab_cursor_read(store, &cursor, record, RECORDS);
+		for (i = 0; i < n; i++, at -= 10)
+			if (record[i].key != at)
+				return -ERANGE;
+	} while (n > 0 && !cursor.done);
+	return n < 0 ? n : at < key ? 0 : -ENOENT;
+}
+
 static int create(u64 key)
 {
 	int err = store_insert(store, key, 1, CRAB_INSERT_CREATE);
 
 	return err == -EEXIST ? 0 : err ?: -ERANGE;
+}
+
+static int insert(u64 key)
+{
+	return store_insert(store, key, 1, CRAB_INSERT_EITHER);
 }
 
 static int replace(u64 key)
@@ -190,6 +254,7 @@ static const struct verb {
 	{ "seek past one deleted record", seek_far, 1 },
 	{ "seek past many deleted records", seek_far, 6 },
 	{ "scan", scan, 0 },
+	{ "scan back", scan_back, 0 },
 	{ "insert of a key that exists", create, 0 },
 	{ "replace", replace, 0 },
 	{ "delete", delete, 0 },
@@ -203,7 +268,7 @@ static u32 test_key(const char *engine, const struct verb *verb, u32 at)
 
 	for (when = 1; when <= LOADS; when++) {
 		begin(engine, verb->deleted);
-		blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at - verb->deleted) : nv_key(at), when);
+		blink_begin(key_at(engine, at, verb->deleted), when);
 		err = verb->call((at + 1) * 10);
 		tap_check(!err || err == -EUCLEAN, "key %u, load %u: %d", (at + 1) * 10, when, err);
 		hits += blink_end();
@@ -218,7 +283,7 @@ static void test_place(const char *engine, u32 at)
 	int err;
 
 	begin(engine, 0);
-	blink_begin(strcmp(engine, "nvtree") ? ff_key_at(at) : nv_key(at), 1);
+	blink_begin(key_at(engine, at, 0), 1);
 	err = store_insert(store, RECORDS * 10 - 15, 1, CRAB_INSERT_EITHER);
 	blink_stop();
 	for (key = 10; key <= RECORDS * 10; key += 10)
@@ -243,8 +308,8 @@ static void test_verb(const char *engine, const struct verb *verb)
 }
 
 /*
- * Structure modifications of fastfair: any word of any node reads all ones at any load, and the media has
- * all records afterwards. Loads of shifts are left out: shift.c explains why
+ * Writes and structure modifications: any word of any node reads all ones at any load, and the media has
+ * all records afterwards. Loads of shifts that move slots are left out: shift.c explains why
  */
 
 #define SMALL		128U	/* bytes of a node of four slots */
@@ -254,8 +319,23 @@ struct smo {
 	u32 leaf_bytes;
 	u32 records;		/* keys 10, 20, ... */
 	u32 from;		/* so many of the lowest ones remain after deletes; 0: all */
+	u32 gone;		/* so many of the lowest ones are deleted, and then one more */
 	u64 insert;		/* key; 0: the highest key is deleted */
+	enum crab_insert_mode mode;	/* CRAB_INSERT_CREATE: the key exists */
+	bool still;		/* no slot moves: loads of shifts count as well */
+	const char *engine;	/* crab: sorted leaves; NULL: fastfair */
 };
+
+static bool is_sorted(const struct smo *smo)
+{
+	return smo->engine && !strcmp(smo->engine, "crab");
+}
+
+/* Values of sorted leaves are not compared */
+static bool smo_skips(const struct smo *smo, u64 word)
+{
+	return is_sorted(smo) && word % (smo->leaf_bytes / 8) > sizeof(struct crab_dhead) / 8 && word % 2;
+}
 
 /* The words of all nodes */
 static u64 smo_words(const struct smo *smo)
@@ -269,29 +349,54 @@ static u64 smo_begin(const struct smo *smo)
 	u64 i;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes);
-	store = store_format_attach(&media, "fastfair", "", smo->leaf_bytes);
+	store = store_format_attach(&media, smo->engine ?: "fastfair", is_sorted(smo) ? "sorted" : "",
+				    smo->leaf_bytes);
+	if (is_sorted(smo) && smo->mode != CRAB_INSERT_CREATE)	/* that could split by a copy */
+		crab_tree_of(store->engine)->tuning.strategy = CRAB_STRATEGY_SIP;
 	for (i = 1; i <= smo->records; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
-	for (i--; smo->from && i > smo->from; i--)
+	for (i = 1; i <= smo->gone; i++)
+		tap_check(!store_delete(store, i * 10), "delete");
+	for (i = smo->records; smo->from && i > smo->from; i--)
 		tap_check(!store_delete(store, i * 10), "delete");
 	return i;
+}
+
+/* The key of the operation */
+static u64 smo_key(const struct smo *smo, u64 records)
+{
+	return smo->insert ?: (smo->gone ? smo->gone + 1 : records) * 10;
+}
+
+/* The operation */
+static int smo_call(const struct smo *smo, u64 key)
+{
+	int err;
+
+	if (!smo->insert)
+		return store_delete(store, key);
+	if (smo->mode != CRAB_INSERT_CREATE)
+		return store_insert(store, key, key / 10, smo->mode);
+	err = store_insert(store, key, 1, smo->mode);
+	return err == -EEXIST ? 0 : err ?: -ERANGE;
 }
 
 /* The records of the media, with or without the one of the operation, and no damage */
 static bool content_is(const struct smo *smo, u64 records, bool done)
 {
 	struct crab_attach_report report;
-	u64 key, i, wrong = 0;
+	u64 key = smo_key(smo, records), i, wrong = 0;
 
 	crab_store_abandon(store);
 	store = crab_store_attach(&media, &(struct crab_attach_options){ }, &report);
 	if (IS_ERR(store))
 		return false;
-	for (i = 1; i < records; i++)
-		wrong += !!search(i * 10);
-	key = smo->insert ?: records * 10;
-	wrong += store_search(store, key) != (!smo->insert == done ? -ENOENT : 0);
-	wrong += smo->insert && search(records * 10);
+	for (i = smo->gone + 1; i <= records; i++)
+		wrong += i * 10 != key && search(i * 10);
+	if (smo->insert && key % 10 == 0 && key <= records * 10)
+		wrong += !!search(key);
+	else
+		wrong += store_search(store, key) != (!smo->insert == done ? -ENOENT : 0);
 	crab_store_abandon(store);
 	return !wrong && report.verdict == CRAB_VERDICT_GOOD;
 }
@@ -304,9 +409,8 @@ static bool smo_once(const struct smo *smo, u64 word, u32 when)
 	int err;
 
 	blink_begin((__le64 *)(media.base + store->engine->geo.pool_offset) + word, when);
-	blink.smo = true;
-	err = smo->insert ? store_put(store, smo->insert, smo->insert / 10) :
-			    store_delete(store, records * 10);
+	blink.smo = !smo->still;
+	err = smo_call(smo, smo_key(smo, records));
 	blink.smo = false;
 	hit = blink.loads >= when;
 	blink_stop();
@@ -333,6 +437,25 @@ static const struct smo smos[] = {
 	{ "a tree of 6 records loses the highest", SMALL, 13, .from = 6 },
 	{ "a tree of 5 records loses the highest", SMALL, 13, .from = 5 },
 	{ "a tree of 4 records loses the highest", SMALL, 13, .from = 4 },
+	{ "the end of a leaf moves", LEAF_BYTES, 20, .insert = 205, .still = true },
+	{ "the end of a leaf moves to another line", LEAF_BYTES, 19, .insert = 195, .still = true },
+	{ "a leaf loses the highest key", LEAF_BYTES, 20, .still = true },
+	{ "an insert shifts", LEAF_BYTES, 20, .insert = 95, .engine = "crab" },
+	{ "the end of a leaf moves", LEAF_BYTES, 20, .insert = 205, .still = true, .engine = "crab" },
+	{ "the end of a leaf moves to another line", LEAF_BYTES, 20, .insert = 215, .still = true, .engine = "crab" },
+	{ "a leaf loses the highest key", LEAF_BYTES, 20, .still = true, .engine = "crab" },
+	{ "a leaf splits, and the key goes to its end", LEAF_BYTES, 29, .insert = 300, .engine = "crab" },
+	{ "a leaf splits, and the key goes to its upper half", LEAF_BYTES, 29, .insert = 225, .engine = "crab" },
+	{ "a leaf splits, and the key goes to its lower half", LEAF_BYTES, 29, .insert = 15, .engine = "crab" },
+	{ "a leaf is removed", LEAF_BYTES, 30, .from = 30, .engine = "crab" },
+	{ "leaves merge", LEAF_BYTES, 58, .from = 44, .gone = 15, .engine = "crab" },
+	{ "a record goes to the next leaf", LEAF_BYTES, 58, .from = 43, .engine = "crab" },
+	{ "a record comes from the next leaf", LEAF_BYTES, 58, .gone = 15, .engine = "crab" },
+	{ "an insert of the highest key, which exists", LEAF_BYTES, 58, .insert = 580, .mode = CRAB_INSERT_CREATE,
+	  .engine = "crab" },
+	{ "an insert", LEAF_BYTES, 15, .insert = 95, .engine = "nvtree" },
+	{ "a replace", LEAF_BYTES, 16, .insert = 90, .engine = "nvtree" },
+	{ "a delete", LEAF_BYTES, 17, .engine = "nvtree" },
 };
 
 static void test_smo(const struct smo *smo)
@@ -341,11 +464,75 @@ static void test_smo(const struct smo *smo)
 	u32 when;
 
 	for (word = 0; word < smo_words(smo); word++) {
-		for (when = 1; smo_once(smo, word, when); when++)
+		for (when = 1; !smo_skips(smo, word) && smo_once(smo, word, when); when++)
 			;
 		loads += when - 1;
 	}
-	tap_ok(loads, "fastfair: %s, while a word reads all ones once, %llu times", smo->name, loads);
+	tap_ok(loads, "%s: %s, while a word reads all ones once, %llu times", smo->engine ?: "fastfair",
+	       smo->name, loads);
+}
+
+/*
+ * fastfair: another task splits the leaf between the way to it and its lock. Then the last key of the
+ * lower half reads another value at the load by which a verb decides that its key is not in the next leaf
+ */
+
+static bool split_done;
+
+static void splitting(struct crab_shadow *shadow, u32 word)
+{
+	const unsigned int depth = crab_host_rcu_depth;
+	const struct ff *ff = ff_of(store->engine);
+
+	if ((__le64 *)media.base + word != &ff_media(ff, 0)->head.own || split_done)
+		return;
+	split_done = true;
+	crab_host_rcu_depth = 0;
+	tap_check(!store_insert(store, 15, 1, CRAB_INSERT_EITHER) && ff->splits == 1, "split");
+	crab_host_rcu_depth = depth;
+	blink.word = ff_key_at(crab_side(&ff->sides, 0)->count - 1);
+	shadow->loading = blinking;
+}
+
+static void test_beyond(const struct verb *verb, u32 key, u64 then)
+{
+	static const struct smo full = { .leaf_bytes = LEAF_BYTES, .records = 28 };
+	const u64 records = smo_begin(&full);
+	u64 i, lost = 0;
+	int err;
+
+	ff_of(store->engine)->locked = true;	/* searches lock, too */
+	blink_begin(NULL, 1);
+	blink.then = then;
+	split_done = false;
+	blink.shadow->loading = splitting;
+	err = verb->call(key);
+	blink_stop();
+	tap_check(split_done && blink.loads, "%u loads", blink.loads);
+	tap_check(!err || err == -EUCLEAN, "%d", err);
+	store = store_cut(store);
+	for (i = 1; i <= records; i++)
+		lost += !!search(i * 10);
+	if (verb->call == delete && !err)
+		lost--;
+	if (verb->call == insert && !err)
+		lost += !!store_search(store, key);
+	store_check_good(store);
+	tap_ok(!lost, "fastfair: %s of %u beyond a key that reads %lld once: %d, %llu records are lost",
+	       verb->name, key, (long long)then, err, lost);
+	blink_end();
+}
+
+static void test_split_meanwhile(u64 then)
+{
+	static const struct verb missing = { "insert", insert, 0 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!verbs[i].deleted)
+			test_beyond(&verbs[i], 280, then);
+	test_beyond(&missing, 285, then);
+	test_beyond(&missing, 155, then);
 }
 
 int main(void)
@@ -357,6 +544,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
 		test_verb("nvtree", &verbs[i]);
 		test_verb("fastfair", &verbs[i]);
+		test_verb("crab", &verbs[i]);
 	}
 	test_place("nvtree", 0);
 	test_place("nvtree", RECORDS / 2);
@@ -364,5 +552,7 @@ int main(void)
 	test_place("fastfair", RECORDS / 2);
 	for (i = 0; i < ARRAY_SIZE(smos); i++)
 		test_smo(&smos[i]);
+	test_split_meanwhile(CRAB_KEY_EMPTY);
+	test_split_meanwhile(1000);
 	return tap_done();
 }

@@ -166,16 +166,20 @@ struct crab_place crab_sorted_place(const struct crab_tree *tree, const struct c
 	return (struct crab_place) { .slot = above - found, .found = found };
 }
 
-/* -ENOENT; or -ERANGE if a record reads all ones where the search for a key has ended */
+/* -ENOENT; or -ERANGE if the keys where a search has ended are others than it has compared */
 static noinline int sorted_missing(const struct crab_tree *tree, const struct crab_leaf *leaf,
-				   const struct crab_dslot *places, u32 at)
+				   const struct crab_dslot *places, u32 at, u64 key)
 {
-	u32 end = crab_sorted_extent(leaf) + CRAB_SORTED_HEADER, last = at + 1;
+	u32 end = crab_sorted_extent(leaf) + CRAB_SORTED_HEADER;
+	u64 above;
 
-	for (at = max(at, CRAB_SORTED_HEADER); at < end && at <= last; at++)
-		if (crab_load(tree->base.media, &places[at].key) == CRAB_KEY_EMPTY)
-			return -ERANGE;
-	return -ENOENT;
+	if (at >= CRAB_SORTED_HEADER && crab_load(tree->base.media, &places[at].key) >= key)
+		return -ERANGE;
+	at = max(at + 1, CRAB_SORTED_HEADER);
+	if (at >= end)
+		return -ENOENT;
+	above = crab_load(tree->base.media, &places[at].key);
+	return above <= key || above == CRAB_KEY_EMPTY ? -ERANGE : -ENOENT;
 }
 
 int crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
@@ -185,13 +189,15 @@ int crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *lea
 	u32 at = sorted_last(tree, leaf, places, key);
 
 	if (at < CRAB_SORTED_HEADER || crab_load(tree->base.media, &places[at].key) != key)
-		return sorted_missing(tree, leaf, places, at);
+		return sorted_missing(tree, leaf, places, at, key);
 	*value = crab_load(tree->base.media, &places[at].value);
 	return 0;
 }
 
-bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
-			u32 to, u64 low, u64 high)
+/* As crab_sorted_ascend() */
+static __always_inline bool sorted_ascend(const struct crab_tree *tree,
+					  const struct crab_leaf *leaf, u32 from, u32 to,
+					  u64 low, u64 high)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	u64 key;
@@ -205,6 +211,20 @@ bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *le
 		low = key + 1;
 	}
 	return true;
+}
+
+bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 to, u64 low, u64 high)
+{
+	return sorted_ascend(tree, leaf, from, to, low, high);
+}
+
+/* Inline: two calls are 10 instructions more of 2,570 of an insert (callgrind) */
+bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 slot, u64 key, u64 high)
+{
+	return sorted_ascend(tree, leaf, from, slot, leaf->low, key) &&
+	       sorted_ascend(tree, leaf, slot, leaf->count, key + 1, high);
 }
 
 /*
@@ -238,6 +258,8 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 		records[count++].value = crab_load(tree->base.media, &slots[slot].value);
 		low = key + 1;
 	}
+	if (count < cap)	/* the key that ended the scan, read again, must be above it */
+		low = end + 1;
 	if (!crab_sorted_ascend(tree, leaf, slot, min(slot + SCAN_BEYOND, extent), low, high))
 		return -EAGAIN;
 	return count;
@@ -268,6 +290,8 @@ int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *
 		records[count++].value = crab_load(tree->base.media, &slots[slot - 1].value);
 		high = key;
 	}
+	if (count < cap)
+		high = start;
 	if (!crab_sorted_ascend(tree, leaf, slot - min(slot, SCAN_BEYOND), slot, low, high))
 		return -EAGAIN;
 	return count;

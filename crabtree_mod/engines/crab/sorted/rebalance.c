@@ -88,6 +88,7 @@ static int move_record(struct crab_write *write, struct crab_leaf *left, bool to
 	struct crab_record record = crab_leaf_record(tree, rich, to_right ? left->count - 1 : 0);
 	u64 low = to_right ? record.key : crab_leaf_key(tree, right, 1);
 	int err = crab_smo_verify_low(tree, rich, rich->high, low) ?:
+		  crab_sorted_verify(tree, rich, to_right ? rich->high : low, &record, 1) ?:
 		  crab_sorted_verify_shift(write, left, left->count - 1) ?:
 		  crab_sorted_verify_shift(write, right, 0);
 

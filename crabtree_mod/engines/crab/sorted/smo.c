@@ -119,6 +119,8 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
 		count = crab_layout_collect(tree, leaf, tree->scratch) - keep;
 	err = crab_smo_verify_records(tree, leaf, leaf->high, tree->scratch, keep + count,
 				      keep + tree->slots);
+	if (!err && keep + count != leaf->count + !!extra)	/* a search was misled */
+		err = crab_smo_verify_failed(tree, leaf, "a key is there that was not");
 	if (err)
 		return crab_smo_abort(write, &smo, err);
 	crab_smo_write(write, &smo, moved->key, moved, count, count, leaf);
@@ -138,7 +140,7 @@ bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf 
 			   u64 *last) __must_hold(&leaf->lock)
 {
 	*last = crab_leaf_key(tree, leaf, leaf->count - 1);
-	return *last <= key;
+	return *last < key;		/* equal: a search was misled */
 }
 
 /* Returns how many of the records in scratch go to the first of two leaves; @key is new */
@@ -179,16 +181,40 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 	return 0;
 }
 
-int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
+/* The slot before the piece of @slot, from which on keys are compared */
+static u32 shift_begin(const struct crab_tree *tree, u32 slot)
+{
+	u32 from = round_down(slot + CRAB_SORTED_HEADER, tree->piece_slots);
+
+	return from - min(from, CRAB_SORTED_HEADER + 1);
+}
+
+static noinline int shift_refuse(struct crab_write *write, const struct crab_leaf *leaf)
 	__must_hold(&leaf->lock)
 {
-	u32 from = round_down(slot + CRAB_SORTED_HEADER, write->tree->piece_slots);
-	u64 high = READ_ONCE(leaf->high);	/* a change of the next leaf may set it meanwhile */
-
-	from -= min(from, CRAB_SORTED_HEADER + 1);
-	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, high)))
-		return 0;
 	if (!crab_write_try_structure(write))
 		return -EAGAIN;
 	return crab_smo_verify_failed(write->tree, leaf, "keys do not ascend");
+}
+
+int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
+	__must_hold(&leaf->lock)
+{
+	u32 from = shift_begin(write->tree, slot);
+	u64 high = READ_ONCE(leaf->high);	/* a change of the next leaf may set it meanwhile */
+
+	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, high)))
+		return 0;
+	return shift_refuse(write, leaf);
+}
+
+int crab_sorted_verify_insert(struct crab_write *write, const struct crab_leaf *leaf, u32 slot,
+			      u64 key) __must_hold(&leaf->lock)
+{
+	const struct crab_tree *tree = write->tree;
+	u64 high = READ_ONCE(leaf->high);	/* see above */
+
+	if (likely(crab_sorted_admits(tree, leaf, shift_begin(tree, slot), slot, key, high)))
+		return 0;
+	return shift_refuse(write, leaf);
 }

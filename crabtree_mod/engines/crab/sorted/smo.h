@@ -132,11 +132,15 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
 			u32 to, u64 low, u64 high);
 
+/* The same of all slots from @from on, and of a new key before @slot; the range ends at @high */
+bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 slot, u64 key, u64 high);
+
 /**
  * crab_sorted_verify_shift() - verify the keys of a leaf whose records will move in place
  * @write: the write
  * @leaf: the leaf
- * @slot: slot of the record that is put or removed
+ * @slot: slot of the record that is removed, or from which on records move
  *
  * A search compares other keys once a record has moved: one that turned into another key of the
  * leaf and hid no record would then hide some. All of the piece are compared, the one before it,
@@ -148,6 +152,19 @@ bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *le
  */
 int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *leaf, u32 slot)
 	__must_hold(&leaf->lock);
+
+/**
+ * crab_sorted_verify_insert() - the same for a record that is put before a slot
+ * @write: the write
+ * @leaf: the leaf
+ * @slot: the slot
+ * @key: its key, which goes between the others there: a key that read otherwise once may
+ *	have misled the search
+ * Context: the leaf is locked.
+ * Return: as crab_sorted_verify_shift().
+ */
+int crab_sorted_verify_insert(struct crab_write *write, const struct crab_leaf *leaf, u32 slot,
+			      u64 key) __must_hold(&leaf->lock);
 
 /* read.c: attach */
 

@@ -52,7 +52,7 @@ static void tally(const struct crab_write *write, const struct crab_flow *before
 static int write_sip(struct crab_write *write, struct crab_leaf *leaf, u32 pos, u64 key, u64 value)
 {
 	struct crab_flow before = *write->flow;
-	int err = crab_sorted_verify_shift(write, leaf, pos);
+	int err = crab_sorted_verify_insert(write, leaf, pos, key);
 
 	if (err)
 		return err;

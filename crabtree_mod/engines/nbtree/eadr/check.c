@@ -3,8 +3,9 @@
  * This file implements CHECK of the layout `eadr`: it reads the media again and compares it with
  * DRAM while operations change both.
  *
- * Invariant: it writes neither media nor DRAM that others read. A difference counts only if no
- * structure modification of the leaves in question has begun since they were found.
+ * Invariant: it writes neither media nor DRAM that others read, except for a note of a list that
+ * leads back. A difference counts only if no structure modification of the leaves in question has
+ * begun since they were found.
  *
  * Locking: holds nb_tree.smo_lock for some leaves at a time; RCU keeps each leaf.
  */

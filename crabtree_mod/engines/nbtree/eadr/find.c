@@ -17,7 +17,7 @@
 #include "slots.h"
 
 /* A read of one leaf, if there is one for the key */
-static int read_once(const struct ea_tree *tree, struct nb_read *read,
+static int read_once(struct ea_tree *tree, struct nb_read *read,
 		     int (*body)(const struct ea_tree *tree, const struct nb_leaf *leaf,
 				 struct nb_read *read))
 {

@@ -113,8 +113,13 @@ static struct nb_leaf *leaf_unlinking(const struct ea_tree *tree, u64 key)
 {
 	/* Pairs with smp_store_release() in unlink_once() */
 	struct nb_leaf *leaf = smp_load_acquire(&tree->unlinking);
+	u64 high;
 
-	if (!leaf || key < leaf->low || key >= crab_ea_high(tree, leaf))
+	if (!leaf || key < leaf->low)
+		return NULL;
+	/* The link in memory that has failed is not read */
+	high = READ_ONCE(leaf->quarantined) ? READ_ONCE(leaf->high) : crab_ea_high(tree, leaf);
+	if (key >= high)
 		return NULL;
 	/* Pairs with smp_store_release() in smo_gone() */
 	return smp_load_acquire(&leaf->gone) ? NULL : leaf;
@@ -133,7 +138,7 @@ static struct nb_leaf *leaf_counts(struct nb_leaf *leaf)
 }
 
 /* As crab_ea_leaf_of(), by the list: the index may be stale, or a task may be changing it */
-static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key)
+static noinline struct nb_leaf *leaf_by_list(struct ea_tree *tree, u64 key)
 {
 	struct nb_leaf *leaf = NULL, *next;
 	u64 steps = FIND_STEPS + 2 * tree->nb.base.geo.leaves, link;
@@ -148,16 +153,18 @@ static noinline struct nb_leaf *leaf_by_list(const struct ea_tree *tree, u64 key
 		next = link ? READ_ONCE(tree->nb.by_number[link - 1]) : NULL;
 		if (!link || (next && key < next->low))
 			return leaf_unlinking(tree, key) ?: leaf;
-		/* The media has changed: the list leads back */
-		if (next && next->low <= leaf->low)
+		if (next && next->low <= leaf->low) {
+			crab_ea_damaged(tree, leaf, "the list leads back");
 			return NULL;
+		}
 		/* Begin again if the next leaf is not in the list any more */
 		leaf = leaf_onward(leaf_counts(next), key);
 	}
+	crab_ea_damaged(tree, NULL, "neither index nor list lead to the leaf of a key");
 	return NULL;
 }
 
-struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key)
+struct nb_leaf *crab_ea_leaf_of(struct ea_tree *tree, u64 key)
 {
 	struct nb_leaf *leaf = crab_index_find(&tree->nb.index, key);
 
@@ -507,13 +514,15 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf
 
 int crab_ea_damaged(struct ea_tree *tree, const struct nb_leaf *leaf, const char *what)
 {
-	u64 n = leaf->number;
+	struct crab_engine *engine = &tree->nb.base;
 
 	/* One task describes it */
-	if (!READ_ONCE(tree->damaged) && !cmpxchg(&tree->damaged, 0, 1))
-		crab_engine_damaged(&tree->nb.base, crab_leaf_offset(&tree->nb.base.geo, n),
-				    "leaf %llu: %s", (unsigned long long)n, what);
-	return -EUCLEAN;
+	if (READ_ONCE(tree->damaged) || cmpxchg(&tree->damaged, 0, 1))
+		return -EUCLEAN;
+	if (!leaf)
+		return crab_engine_damaged(engine, CRAB_HEAD_OFFSET, "%s", what);
+	return crab_engine_damaged(engine, crab_leaf_offset(&engine->geo, leaf->number),
+				   "leaf %llu: %s", (unsigned long long)leaf->number, what);
 }
 
 /* A slot below one in use has a fingerprint also without a key: the search does not read it */

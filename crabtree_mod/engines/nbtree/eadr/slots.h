@@ -15,10 +15,10 @@
  * @key: any
  * Context: RCU.
  * Return: a leaf that was in the list, with the key in its range, after the call began; or a
- * quarantined one, at which a search along the list ends; or NULL: the media has changed under the
- * store.
+ * quarantined one, at which a search along the list ends; or NULL with damage noted: the media has
+ * changed under the store.
  */
-struct nb_leaf *crab_ea_leaf_of(const struct ea_tree *tree, u64 key);
+struct nb_leaf *crab_ea_leaf_of(struct ea_tree *tree, u64 key);
 
 /**
  * crab_ea_high() - the end of the range of a leaf, by the list
@@ -160,7 +160,7 @@ const char *crab_ea_fault(const struct ea_tree *tree, const struct nb_leaf *leaf
 /**
  * crab_ea_damaged() - the media of a leaf has changed under the store
  * @tree: the tree
- * @leaf: the leaf
+ * @leaf: the leaf, or NULL
  * @what: description
  * Context: any; waits for no other task.
  * Return: -EUCLEAN.

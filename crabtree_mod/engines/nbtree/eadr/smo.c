@@ -52,7 +52,7 @@
  * before a leaf moves. So is the link to the leaf if the swap of that link fails: the leaf stays,
  * unless another task has bypassed it. A record that is frozen in a leaf without nb_leaf.smo is
  * damage, too; so is a leaf that does not freeze, because its words change more often than tasks
- * can change them.
+ * can change them, and so is a list that leads back.
  *
  * Locking: none; RCU keeps the leaves.
  */

@@ -18,8 +18,8 @@ DESIGNS = [
              "crab_store(flow, &d->count, end); crab_clean_word(flow, &d->count); "
              "crab_fence(flow, CRAB_P6_RECORD); crab_store(flow, &slot->key, elements->key)")),
     Design("nvtree: the sign of an element is set, and never cleared",
-        Edit(NV_LEAF, "return (sign & ((1ULL << bit) - 1)) | (u64)negative << bit;",
-             "return crab_load(tree->base.media, &leaf_line(tree, leaf, at)->sign) | (u64)negative << bit")),
+        Edit(NV_LEAF, "*signs = (*signs & ((1ULL << bit) - 1)) | (u64)negative << bit;",
+             "*signs |= (u64)negative << bit")),
     Design("nvtree: the oldest element of a key counts",
         Edit(NV_LEAF, "i + 1 < count && elements[i + 1].key == elements[i].key",
              "i && elements[i - 1].key == elements[i].key")),
