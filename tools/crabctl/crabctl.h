@@ -4,7 +4,8 @@
  * how they read numbers, how they print and how they fail.
  *
  * Every verb is `int verb(struct target *, int argc, char **argv)`; it returns
- * an exit code, and has printed the reason on stderr if it is not EXIT_OK.
+ * an exit code, and has printed the reason on stderr if it is not EXIT_OK. main() closes the target
+ * that it has opened.
  */
 #ifndef CRABCTL_H
 #define CRABCTL_H

@@ -153,14 +153,10 @@ static int dump_stdout(struct target *target, const struct args *args)
 int verb_dump(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target };
-	int code;
+	bool to_file;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = args.path && strcmp(args.path, "-") ? dump_file(target, &args) :
-						     dump_stdout(target, &args);
-	target_close(target);
-	return code;
+	to_file = args.path && strcmp(args.path, "-");
+	return target_open(target, CRABTREE_OPEN_READONLY) ?:
+	       (to_file ? dump_file(target, &args) : dump_stdout(target, &args));
 }

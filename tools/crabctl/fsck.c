@@ -428,7 +428,6 @@ int verb_fsck(struct target *target, int argc, char **argv)
 		return code;
 	code = fsck(&args);
 	json_object_put(args.names);
-	target_close(target);
 	return code;
 }
 #else

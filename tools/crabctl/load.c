@@ -479,7 +479,7 @@ static int open_all(struct load *load)
 
 static int close_all(struct load *load, int code)
 {
-	int closed = load->target->ct ? target_close(load->target) : EXIT_OK;
+	int closed = target_close(load->target);
 
 	if (load->ack >= 0 && close(load->ack) && !closed)
 		closed = fail_file(load->args->ack, -errno, "close");

@@ -94,13 +94,7 @@ int verb_scan(struct target *target, int argc, char **argv)
 		.limit = UINT64_MAX,
 		.last = UINT64_MAX,
 	};
-	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = scan(target, &args);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: scan(target, &args);
 }

@@ -257,7 +257,7 @@ int target_close(struct target *target)
 	return err ? fail_file(target_path(target), err, "close") : EXIT_OK;
 }
 
-/* Closes it; the exit code of the verb, or else of the close */
+/* Closes it, if it is open; the exit code of the verb, or else of the close */
 int target_end(struct target *target, int code)
 {
 	int closed = target_close(target);

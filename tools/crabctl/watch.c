@@ -234,13 +234,7 @@ static int watch(struct args *args)
 int verb_watch(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target, .count = UINT64_MAX };
-	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = watch(&args);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: watch(&args);
 }
