@@ -304,14 +304,12 @@ static void burst_seek(struct actor *a, u64 window)
 static void burst_check(struct actor *a, u64 window)
 {
 	struct crabtree_info info;
-	struct crabtree_check c;
 
 	(void)a;
 	(void)window;
 	REQUIRE(dev_info(stress_fd, &info), 0);
 	REQUIRE(info.state, CRABTREE_STATE_READY);
-	REQUIRE(dev_check(stress_fd, &c), 0);
-	REQUIRE(c.errors, 0);
+	sound_records(stress_fd);
 }
 
 static void burst(struct actor *a)
