@@ -21,4 +21,8 @@
 #include "tap.h"
 #include "tests/rng.h"
 
+/* The region and the store of a program that has one of each at a time */
+extern struct crab_media media;
+extern struct crab_store *store;
+
 #endif /* CRAB_HOST_TEST_H */

@@ -12,8 +12,6 @@
 #define LEAVES		64U
 #define STEP		(1ULL << 20)	/* between keys in order */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_tree *tree;
 
 static inline void begin(const char *layout, u64 leaves)

@@ -15,9 +15,6 @@
 #define RECORDS		15U	/* keys 10, 20, ..., in one leaf */
 #define LOADS		8U	/* of a key, by a verb, at most */
 
-static struct crab_media media;
-static struct crab_store *store;
-
 /* The key that reads all ones, and when */
 static struct {
 	struct crab_shadow *shadow;

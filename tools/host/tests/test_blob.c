@@ -66,17 +66,14 @@ static u32 random_bytes(struct run *r)
 
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "blobs", .blobs = true,
-	};
 	/* Nodes take as much of the region as leaves of one line */
-	u32 nodes = options.leaf_bytes == CRAB_LINE ? leaves * 512 : 0;
+	u32 nodes = leaf_bytes_of(engine, layout) == CRAB_LINE ? leaves * 512 : 0;
 
 	memset(r, 0, sizeof(*r));
 	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512 + nodes);
 	r->seed = 7;
-	r->store = store_make(&r->media, &options);
+	r->store = store_make(&r->media, engine, layout, leaf_bytes_of(engine, layout),
+			      STORE_BLOBS);
 }
 
 /* A condition that holds, or one that does not; returns the error that must come */

@@ -13,8 +13,6 @@
 #define SEEDS		400U
 #define LINGER		2000U	/* places that a reader passes after the insert has begun */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct ff *ff;
 static u64 end;			/* the key after the highest one */
 

@@ -117,7 +117,6 @@ void __wrap_crab_host_free(const void *p)
 
 /* Media: a list of leaves written by hand */
 
-static struct crab_media media;
 static struct crab_flow flow = { .media = &media };
 static struct crab_geometry geo;
 static u64 leaves;		/* of the list */

@@ -20,8 +20,6 @@
 
 static const char * const layouts[] = { "inplace", "twin", "atomic" };
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct clfb_tree *tree;
 
 static int put(u64 key)

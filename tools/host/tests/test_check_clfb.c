@@ -16,8 +16,6 @@
 #define STEP	100U		/* between keys */
 #define RECORDS	200U
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static struct clfb_place place;		/* clfb: a leaf in the middle */
 static struct nb_leaf *leaf;		/* nbtree: the same */

@@ -14,8 +14,6 @@
 #define LEAVES		32U
 #define RECORDS		100U
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static u64 second;		/* number of the second leaf */
 

@@ -7,8 +7,6 @@
 #include "store/cursor.h"
 #include "test.h"
 
-static struct crab_media media;
-static struct crab_store *store;
 static const struct crab_engine_ops *own;
 static struct crab_engine_ops ops;
 

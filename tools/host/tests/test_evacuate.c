@@ -19,15 +19,12 @@
 #define SNAPS		3U
 #define SEEDS		200U
 
-static struct crab_store *store;
 static u8 value[LARGE];
 static int large;
 
 static int put(u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, value, bytes);
 }
 
 static bool remains(u64 key)
@@ -37,23 +34,14 @@ static bool remains(u64 key)
 
 static void begin(struct crab_media *media)
 {
-	const struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
-		.blobs = true,
-	};
-	char reason[CRAB_REASON_LEN];
 	u64 key;
 
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
-	store = store_attach(media);
+	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS);
 	for (key = 0; key < VALUES; key++)
 		tap_check(!put(key, BYTES), "put %llu", key);
-	for (key = 0; key < VALUES; key++) {
-		struct crab_blob_write erase = { .key = key };
-
-		tap_check(remains(key) || !crab_blob_erase(store, &erase), "erase %llu", key);
-	}
+	for (key = 0; key < VALUES; key++)
+		tap_check(remains(key) || !store_blob_erase(store, key), "erase %llu", key);
 	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
 }
 

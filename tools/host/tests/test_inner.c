@@ -26,8 +26,6 @@ void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	return size > most ? NULL : __real_crab_host_alloc(size, align, gfp);
 }
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct model *model;
 
 static void begin(size_t limit)

@@ -19,8 +19,6 @@ static const char * const layouts[][2] = {
 	{ "nbtree", "adr" },
 };
 
-static struct crab_media media;
-static struct crab_store *store;
 static u64 bound;		/* before the last write */
 
 static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 leaves)

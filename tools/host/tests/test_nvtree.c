@@ -13,8 +13,6 @@
 #define SOME		60U	/* records of three leaves */
 #define MANY		200U	/* leaves of a large store */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 
 static struct nv_tree *tree(void)

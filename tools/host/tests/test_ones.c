@@ -15,8 +15,6 @@
 #define SLOTS		29U	/* of a slotted leaf of 512 bytes */
 #define FIRST		1000U	/* the lowest key; the others follow in steps of 10 */
 
-static struct crab_media media;
-static struct crab_store *store;
 static bool there[KEYS];
 
 /* Memory that reads all ones for a while */

@@ -21,9 +21,7 @@
 #define PARKED		4U	/* entries that a block holds */
 #define BLOCKS		3U
 
-static struct crab_media media;
 static struct crab_badmem bad;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static struct nv_dparked *block[BLOCKS];
 static u64 second, last;	/* leaves in the order of the list */

@@ -27,8 +27,6 @@ static struct open {
 	struct known known;
 } open[SNAPS];
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_engine_ops ops;
 static const struct crab_engine_ops *raw;
 static struct known now;
@@ -50,13 +48,8 @@ static int remove_key(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 
 static void begin(bool names)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "failed",
-		.blobs = !names, .names = names,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, names ? STORE_NAMES : STORE_BLOBS);
 	raw = store->blobs->raw;
 	ops = *raw;
 	ops.insert = insert;

@@ -23,8 +23,6 @@ static const struct subject {
 	{ "nbtree", "adr" }, { "nbtree", "eadr" }, { "clfb", "twin" }, { "clfb", "encoded" },
 };
 
-static struct crab_media media;
-static struct crab_store *store;
 static u32 patience;		/* leaves until the caller is killed; 0: it is not */
 static u32 asked;		/* how often */
 
@@ -244,17 +242,13 @@ static void check_fails(int err)
 /* It looks after each part of the values, too */
 static void test_check_blobs(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
-	};
-	struct crab_blob_write put = { .data = "1", .bytes = 1 };
 	struct crab_check_report report = { };
-	u32 others;
+	u32 others, i;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, &options);
-	for (put.key = 0; put.key < 8 * CHUNK; put.key++)
-		tap_check(!crab_blob_put(store, &put), "put");
+	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
+	for (i = 0; i < 8 * CHUNK; i++)
+		tap_check(!store_blob_put(store, i, "1", 1), "put");
 	crab_store_detach(store);
 	attach();
 	asked = 0;
@@ -359,15 +353,12 @@ static int list_ghosts(struct crab_snap *snap)
 
 static void test_list(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
-	};
 	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
 	u32 places;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
 	crab_store_detach(store);
 	attach();
 	raw = store->blobs->raw;
