@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * This file has what the programs need to print rows of JSON.
+ * This file has the functions that print rows of JSON.
  */
 #ifndef CRAB_BENCH_ROW_H
 #define CRAB_BENCH_ROW_H

@@ -18,9 +18,8 @@ def out(name):
 
 def tool(name, *args, **environment):
     """The directory that a script of selftests/vm prints last."""
-    done = subprocess.run([os.path.join(HERE, name), *args], check=True, stdout=subprocess.PIPE,
-                          text=True, env={**os.environ, **environment})
-    return done.stdout.strip().splitlines()[-1]
+    text = subprocess.check_output([os.path.join(HERE, name), *args], text=True, env={**os.environ, **environment})
+    return text.strip().splitlines()[-1]
 
 
 def module(kernel, **environment):
