@@ -28,12 +28,15 @@ enum exit_code {
 	EXIT_FAILED	= 3,
 };
 
+#define TARGET_WORDS	3
+
 /**
  * struct target - the store that a command works on
  * @device: path of the device
  * @image: path of an image file, or NULL: then the device
  * @named: an option or the environment names it; it is not the default
  * @json: print JSON
+ * @word: the words after the verb; NULL: there are fewer
  * @ct: the open handle, or NULL
  */
 struct target {
@@ -41,6 +44,7 @@ struct target {
 	const char *image;
 	bool named;
 	bool json;
+	const char *word[TARGET_WORDS];
 	struct crabtree *ct;
 };
 
@@ -62,8 +66,8 @@ int target_no_json(const struct target *target, const char *verb);
 /* Is an image named for @verb, which is about devices? The same */
 int target_no_image(const struct target *target, const char *verb);
 /*
- * Parses the command line of a verb. The parser of @argp need not know the target, nor how many words
- * .args_doc has; the first field of @args is the target.
+ * Parses the command line of a verb. The parser of @argp need not know the target, nor the words of
+ * .args_doc, which the target has then; the first field of @args is the target.
  */
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* The same for a verb whose only argument is the target */
@@ -174,7 +178,6 @@ struct record_writer {
 	uint64_t gaps;
 };
 
-void record_begin(struct record_writer *writer);
 void record_put(struct record_writer *writer, const struct crabtree_record *record);
 void record_end(struct record_writer *writer);
 
