@@ -18,7 +18,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "device.h"
 
