@@ -11,7 +11,6 @@
  */
 #include <getopt.h>
 #include <json-c/json.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/errno.h>

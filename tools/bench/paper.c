@@ -197,9 +197,7 @@ static bool phase_each(const char *name)
 
 static bool phase_scan(const char *name)
 {
-	struct crab_bench_work work = {
-		.op = CRAB_BENCH_SCAN_FULL, .keys = keys, .scans = scans,
-	};
+	struct crab_bench_work work = { .op = CRAB_BENCH_SCAN_FULL, .keys = keys, .scans = scans };
 	u32 records;
 	u64 i;
 

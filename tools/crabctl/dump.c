@@ -134,11 +134,7 @@ static int dump_file(struct target *target, const char *path, bool hex)
 
 static int dump_stdout(struct target *target, bool hex)
 {
-	struct record_writer writer = {
-		.file = stdout,
-		.json = target->json,
-		.hex = hex,
-	};
+	struct record_writer writer = { .file = stdout, .json = target->json, .hex = hex };
 	int code = write_records(target, &writer);
 
 	return writer.gaps ? EXIT_FAILED : code;

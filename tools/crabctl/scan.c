@@ -64,11 +64,7 @@ static const struct argp argp = {
 
 static int scan(struct target *target, const struct args *args)
 {
-	struct record_writer writer = {
-		.file = stdout,
-		.json = target->json,
-		.hex = args->hex,
-	};
+	struct record_writer writer = { .file = stdout, .json = target->json, .hex = args->hex };
 	struct walk walk = {
 		.target = target,
 		.verb = "scan",

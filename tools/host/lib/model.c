@@ -2,7 +2,6 @@
 /*
  * This file implements the reference map and its comparison with a store.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>
@@ -425,4 +424,10 @@ struct crab_store *store_format_attach(struct crab_media *media, const char *eng
 				       const char *layout, u32 leaf_bytes)
 {
 	return store_make(media, engine, layout, leaf_bytes, STORE_RECORDS);
+}
+
+void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes)
+{
+	media = media_create(size);
+	store = store_format_attach(&media, engine, layout, leaf_bytes);
 }

@@ -16,8 +16,7 @@ static struct crab_tree *tree;
 
 static inline void begin(const char *layout, u64 leaves)
 {
-	media = media_create(CRAB_POOL_OFFSET + leaves * LEAF_BYTES);
-	store = store_format_attach(&media, "crab", layout, LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + leaves * LEAF_BYTES, "crab", layout, LEAF_BYTES);
 	tree = crab_tree_of(store->engine);
 }
 

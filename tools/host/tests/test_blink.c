@@ -43,7 +43,6 @@ static void blinking(struct crab_shadow *shadow, u32 word)
 }
 
 void __real_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
-void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
 void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
 {
 	blink.shifts = true;
@@ -52,7 +51,6 @@ void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 p
 }
 
 void __real_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
-void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
 void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 {
 	blink.shifts = true;
@@ -77,8 +75,7 @@ static void begin(const char *engine, u32 deleted)
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, engine, "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES, engine, "", LEAF_BYTES);
 	for (i = 1; i <= RECORDS; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= deleted; i++)
@@ -265,8 +262,7 @@ static u64 smo_begin(const struct smo *smo)
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes);
-	store = store_format_attach(&media, "fastfair", "", smo->leaf_bytes);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes, "fastfair", "", smo->leaf_bytes);
 	for (i = 1; i <= smo->records; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i--; smo->from && i > smo->from; i--)

@@ -125,9 +125,7 @@ static void step_put(struct run *r, u32 i)
 static void step_erase(struct run *r, u32 i)
 {
 	struct known *k = &r->key[i];
-	struct crab_blob_write erase = {
-		.key = key_of(i), .checked = rng_below(&r->seed, 3) == 0,
-	};
+	struct crab_blob_write erase = { .key = key_of(i), .checked = rng_below(&r->seed, 3) == 0 };
 	int want = k->there ? 0 : -ENOENT, err;
 
 	erase.version = k->version + rng_below(&r->seed, 2);

@@ -7,7 +7,6 @@
  * Invariant: each byte of a value depends on its key and on its generation.
  */
 #include "store/blob_snap.h"
-#include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/watch.h"
 #include "test.h"

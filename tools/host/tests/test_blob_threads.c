@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "test.h"

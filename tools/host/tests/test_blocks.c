@@ -23,8 +23,7 @@ static int put(u64 key)
 
 static void begin(void)
 {
-	media = media_create(CRAB_POOL_OFFSET + BLOCKS * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + BLOCKS * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	ff = ff_of(store->engine);
 	end = 0;
 }

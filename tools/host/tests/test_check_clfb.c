@@ -455,8 +455,7 @@ static void begin(const char *engine, const char *layout, const char *how)
 {
 	u64 key;
 
-	media = media_create(SIZE);
-	store = store_format_attach(&media, engine, layout, strcmp(layout, "encoded") ? 512 : 64);
+	store_begin(SIZE, engine, layout, strcmp(layout, "encoded") ? 512 : 64);
 	geo = store->engine->geo;
 	for (key = STEP; key <= RECORDS * STEP; key += STEP)
 		put(key);

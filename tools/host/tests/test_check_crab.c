@@ -288,7 +288,6 @@ static void (*at_pause)(void);
 static struct crab_check_report paused;
 static u64 turn;	/* leaves before the pause */
 
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	void (*happens)(void) = at_pause;

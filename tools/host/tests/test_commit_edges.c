@@ -7,7 +7,6 @@
  */
 #include "same_crc.h"
 #include "store/blob_commit.h"
-#include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
 #include "test.h"

@@ -28,14 +28,12 @@
 
 static u64 blocks, turn_begin, turn_longest;
 
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	blocks++;
 }
 
 /* Called at every point that may reschedule */
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	turn_longest = max(turn_longest, blocks - turn_begin);

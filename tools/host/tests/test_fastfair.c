@@ -78,9 +78,7 @@ static void end(struct crab_media *media, struct crab_store *store)
 static void chain_leaf(struct crab_media *media, const struct crab_geometry *geo, u32 i, bool twin)
 {
 	struct ff_dnode *d = (struct ff_dnode *)(media->base + crab_leaf_offset(geo, i));
-	struct crab_head head = {
-		.self = crab_leaf_offset(geo, i), .birth = i + 1, .low = i * 10,
-	};
+	struct crab_head head = { .self = crab_leaf_offset(geo, i), .birth = i + 1, .low = i * 10 };
 	struct crab_flow flow = { .media = media };
 	u32 slot;
 

@@ -46,8 +46,7 @@ static void begin(u32 more)
 	u64 key, high;
 	u32 i;
 
-	media = media_create(CRAB_POOL_OFFSET + NODES * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + NODES * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	for (key = 1; key <= RECORDS; key++)
 		tap_check(!store_insert(store, key * 10, key, CRAB_INSERT_EITHER), "insert");
 	for (i = 0, high = 0; i < ARRAY_SIZE(leaf); i++, high = leaf[i - 1].high)
@@ -365,8 +364,7 @@ static u32 refill_once(u32 nodes, bool late)
 	u64 seed = nodes, before;
 	u32 turn, n;
 
-	media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + nodes * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	n = insert_all(&seed);
 	crab_host_poll_late = late;
 	for (turn = 0; turn < 8; turn++) {
@@ -404,8 +402,7 @@ static void sides_once(u32 taken, u32 *refused, u32 *missing)
 	u32 i, without = 0;
 	int err;
 
-	media = media_create(CRAB_POOL_OFFSET + SIDES * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + SIDES * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	tap_check(!crab_pool_alloc(&ff()->pool, spare, taken, 0), "blocks");
 	for (i = 0; i < SIDES * 6; i++) {
 		key = rng(&seed) >> 1;
@@ -468,8 +465,7 @@ static void test_clean(void)
 	struct crab_attach_report report;
 	u64 n, nodes, key;
 
-	media = media_create(CRAB_POOL_OFFSET + CUT_NODES * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + CUT_NODES * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	for (n = CUT_LOOKS; n < CUT_NODES; n += CUT_LOOKS)
 		crab_pool_mark(&ff()->pool, n);
 	for (key = 0; ff()->nodes < CUT_NODES - CUT_LOOKS / 2; key++)

@@ -38,7 +38,6 @@ static void rob(void)
 }
 
 /* Work: the compiler inserts a call of this function into each basic block */
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	held = watched && *watched ? held + 1 : 0;

@@ -37,7 +37,6 @@ static void hand_over(struct crab_pool *pool)
 
 /* Called after a try: it frees the memory for a slab that the pool does not have */
 void __real_crab_host_free(const void *p);
-void __wrap_crab_host_free(const void *p);
 void __wrap_crab_host_free(const void *p)
 {
 	__real_crab_host_free(p);

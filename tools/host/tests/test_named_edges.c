@@ -201,7 +201,6 @@ static void test_no_key(int err)
 static const char *meanwhile;
 
 void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
 	const char *name = meanwhile;

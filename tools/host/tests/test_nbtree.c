@@ -7,7 +7,6 @@
  */
 #include "badmedia.h"
 #include "engines/clfb/clfb.h"
-#include "engines/clfb/leaf.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "test.h"
 

@@ -31,7 +31,6 @@ static size_t size_only;
 static u32 struck;
 
 void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 
 void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {

@@ -38,8 +38,7 @@ static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 co
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + POOL_BYTES);
-	store = store_format_attach(&media, engine, layout, leaf_bytes);
+	store_begin(CRAB_POOL_OFFSET + POOL_BYTES, engine, layout, leaf_bytes);
 	memset(there, 0, sizeof(there));
 	for (i = 0; i < count; i++) {
 		tap_check(!put(key_of(i), i), "insert %llu", i);

@@ -535,8 +535,7 @@ static u32 room_once(bool instant)
 {
 	u64 key, end = 0;
 
-	media = media_create(CRAB_POOL_OFFSET + MANY * LARGE);
-	store = store_format_attach(&media, "nvtree", "", LARGE);
+	store_begin(CRAB_POOL_OFFSET + MANY * LARGE, "nvtree", "", LARGE);
 	for (key = 0; tree()->leaves < MANY * 3 / 4; key++)
 		store_put(store, key, key);
 	for (end = key, key = 0; key < end; key++)

@@ -19,7 +19,6 @@ static void (*at_pause)(void);
 static u64 pauses;
 
 /* Called at every point that may reschedule */
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	void (*happens)(void) = at_pause;

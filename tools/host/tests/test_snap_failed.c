@@ -235,8 +235,7 @@ static void test_conditions(void)
 	};
 	struct crab_old old;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_format_attach(&media, "crab", "slotted", 512);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512);
 	tap_check(!record(1, 10, CRAB_INSERT_EITHER, 0) && !record(4, 40, CRAB_INSERT_EITHER, 0), "insert");
 	snap_open(&open[0]);
 	tap_check(record(1, 1, CRAB_INSERT_CREATE, 0) == -EEXIST &&
@@ -340,8 +339,7 @@ static void test_kinds(void)
 	struct crab_cursor cursor;
 	int err[2];
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_format_attach(&media, "crab", "slotted", 512);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512);
 	snap_open(&open[0]);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	err[0] = crab_snap_get(store, open[0].snap, &get);

@@ -53,11 +53,6 @@ static void begin(const struct subject *s)
 	crab_store_detach(store);
 }
 
-static void end(void)
-{
-	store_end(store);
-}
-
 /* Reads all records, in calls that are each stopped after some leaves; returns their number */
 static u32 scan(bool back)
 {
@@ -109,7 +104,7 @@ static void test_scan(const struct subject *s)
 	down = scan(true);
 	tap_ok(true, "%s %s: a scan that is stopped again and again has all records: %u calls, down %u",
 	       s->engine, s->layout, up, down);
-	end();
+	store_end(store);
 }
 
 /* From some place on, where attach looks for it, the caller is dead */
@@ -167,7 +162,7 @@ static void test_attach(const struct subject *s)
 	tap_ok(clean && unclean >= clean && damaged,
 	       "%s %s: attach ends wherever its caller dies: %u places, unclean %u, damaged %u",
 	       s->engine, s->layout, clean, unclean, damaged);
-	end();
+	store_end(store);
 }
 
 /* Stops CHECK at one place after the other; returns their number */
@@ -200,7 +195,7 @@ static void test_check(const struct subject *s)
 	tap_ok(places >= info.stats.leaves_used,
 	       "%s %s: CHECK ends wherever its caller dies: %u places, %llu leaves", s->engine, s->layout,
 	       places, info.stats.leaves_used);
-	end();
+	store_end(store);
 }
 
 /* Calls of the engine that read all words, as CHECK of values does, with so many at a time */
@@ -262,7 +257,7 @@ static void test_check_blobs(void)
 	check_fails(-ENOMEM);
 	tap_ok(check_killed(8 * CHUNK) == others + 8,
 	       "values: CHECK ends wherever its caller dies: %u places", others + 8);
-	end();
+	store_end(store);
 }
 
 /* Stops a read that passes many keys at one place after the other; @want: its end without a stop */
@@ -326,7 +321,7 @@ static void test_snap(void)
 	       "reads of a snapshot that pass keys without a record end there: %u, %u and %u places", up,
 	       down, seek);
 	crab_snap_close(snap);
-	end();
+	store_end(store);
 }
 
 #define GHOSTS	(8 * CHUNK)
@@ -369,7 +364,7 @@ static void test_list(void)
 	store->blobs->raw = raw;
 	tap_ok(places == GHOSTS / CHUNK, "a list that passes values which are gone ends there: %u places",
 	       places);
-	end();
+	store_end(store);
 }
 
 /* No leaf but the first and the last has a record */
@@ -402,7 +397,7 @@ static void test_empty(void)
 	n = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(n == ARRAY_SIZE(record) && record[1].key < KEYS,
 	       "clfb: a scan over leaves without records is stopped, then finds %d", n);
-	end();
+	store_end(store);
 }
 
 int main(void)

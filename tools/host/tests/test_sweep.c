@@ -72,8 +72,7 @@ static void test_sweep(void)
 {
 	struct crab_media cut = media_create(SIZE);
 
-	media = media_create(SIZE);
-	store = store_format_attach(&media, "nbtree", "eadr", 512);
+	store_begin(SIZE, "nbtree", "eadr", 512);
 	fill();
 	empty();
 	memcpy(cut.base, media.base, SIZE);

@@ -9,7 +9,6 @@
  *
  * Locking: one thread.
  */
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 
 #include "engines/fastfair/fastfair.h"
