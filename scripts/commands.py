@@ -142,9 +142,8 @@ def command_blocks(root, page):
 @functools.lru_cache(maxsize=None)
 def packages_of(setup, groups):
     """Those that a script, given as its text, lists for some groups."""
-    done = subprocess.run(["bash", "-c", setup, "setup", "--list", *groups], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return set(done.stdout.split())
+    return set(subprocess.check_output(["bash", "-c", setup, "setup", "--list", *groups],
+                                       stderr=subprocess.DEVNULL, text=True).split())
 
 
 def packages(root, *groups):

@@ -6,32 +6,13 @@
 # /etc/modules-load.d and /etc/modprobe.d ask for the module with ram=16M, so systemd
 # has loaded it at boot. There are no kernel headers here: an upgrade or a purge changes all files,
 # and DKMS builds nothing. A store is in use during both.
-set -euo pipefail
+#
+# shellcheck disable=SC2154 # (deb-it.sh comes before it)
 
 TESTS=10
-PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev python3-crabtree"
 LINK=/dev/crabtree/by-label/retain
 DEVICE='dev-crabtree-by\x2dlabel-retain.device'
-number=0 failed=0
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-
-# it "what it shows" COMMAND...
-it() {
-	local text=$1 word=ok status
-	shift
-	number=$((number + 1))
-	# Not in a condition, where the shell would ignore set -e
-	set +e
-	( set -e; "$@" ) >/log 2>&1
-	status=$?
-	set -e
-	if [ $status != 0 ]; then
-		word='not ok'
-		failed=1
-		sed 's/^/# /' /log | tail -n 40
-	fi
-	echo "$word $number $text"
-}
 
 # within SECONDS COMMAND...
 within() {
@@ -158,7 +139,7 @@ main() {
 	it "the device unit ends with the module" removed
 	it "the log has no error" quiet
 	cat /seconds || true
-	return $failed
+	return "$failed"
 }
 
 main

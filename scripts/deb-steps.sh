@@ -7,32 +7,13 @@
 # with, were installed: it shows the files of our packages only. The installed
 # system, for a machine, is left in /carry/root.cpio, by the functions carry_kernel and carry_system
 # of scripts/roots.py. Runs as root, in a copy of a root.
-set -euo pipefail
+#
+# shellcheck disable=SC2154 # (deb-it.sh comes before it)
 
 TESTS=16
-PACKAGES="crabtree-dkms crabtree-tools libcrabtree0 libcrabtree-image0 libcrabtree-dev python3-crabtree"
 CONF=/etc/modprobe.d/crabtree.conf LOAD=/etc/modules-load.d/crabtree.conf
-number=0 failed=0
 ARCH=$(dpkg --print-architecture)
 export LC_ALL=C.UTF-8
-
-# it "what it shows" COMMAND...
-it() {
-	local text=$1 word=ok status
-	shift
-	number=$((number + 1))
-	# Not in a condition, where the shell would ignore set -e
-	set +e
-	( set -e; "$@" ) >/log 2>&1
-	status=$?
-	set -e
-	if [ $status != 0 ]; then
-		word='not ok'
-		failed=1
-		sed 's/^/# /' /log | tail -n 40
-	fi
-	echo "$word $number $text"
-}
 
 debs() { ls /debs/*.deb; }
 
@@ -160,7 +141,7 @@ main() {
 	it "remove leaves the configuration, and no module" removed
 	it "purge leaves the files of before" purged
 	it "so does a purge without a remove" purged_at_once
-	return $failed
+	return "$failed"
 }
 
 main

@@ -17,8 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CACHE = os.environ.get("CRABTREE_CACHE") or os.path.expanduser("~/.cache/crabtree")
 VM = os.path.join(ROOT, "selftests/vm")
 DEBIANS = {"12": "bookworm", "13": "trixie", "sid": "sid"}
-NATIVE = subprocess.run(["dpkg", "--print-architecture"], check=True, stdout=subprocess.PIPE,
-                        text=True).stdout.strip()
+NATIVE = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
 sys.path.insert(0, VM)
 from crabvm.silence import Watch  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -123,12 +122,11 @@ class Root:
         """The mirrors of this machine's apt, with the suites of this release."""
         with open("/etc/os-release", encoding="ascii") as f:
             own = dict(line.strip().split("=", 1) for line in f if "=" in line)["VERSION_CODENAME"]
-        done = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI)",
-                               "Created-By: Packages", "Component: main"], check=True,
-                              stdout=subprocess.PIPE, text=True)
+        lists = subprocess.check_output(["apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI)",
+                                         "Created-By: Packages", "Component: main"], text=True)
         only = self.suite == "sid"  # it has no updates
         found = {(uri, suite.replace(own, self.suite, 1))
-                 for origin, suite, uri in map(str.split, done.stdout.splitlines())
+                 for origin, suite, uri in map(str.split, lists.splitlines())
                  if origin == "Debian" and (suite == own if only else suite.startswith(own))
                  and not suite.endswith("-backports")}
         if not found:
@@ -137,9 +135,8 @@ class Root:
 
     def options(self):
         """The proxies of this machine's apt, and whether it accepts old lists."""
-        done = subprocess.run(["apt-config", "dump", "--format", "%f %v%n"], check=True,
-                              stdout=subprocess.PIPE, text=True)
-        lines = [line.split(" ", 1) for line in done.stdout.splitlines()]
+        dump = subprocess.check_output(["apt-config", "dump", "--format", "%f %v%n"], text=True)
+        lines = [line.split(" ", 1) for line in dump.splitlines()]
         return [f"--aptopt={name} \"{value}\"" for name, value in lines
                 if value and (name.startswith("Acquire::http") and name.lower().endswith("::proxy")
                               or name == "Acquire::Check-Valid-Until")]

@@ -13,11 +13,12 @@ struct shadow_test {
 	struct kunit *test;
 	__le64 *word;
 	struct crab_flow flow;
+	struct crab_shadow *shadow;
 	u32 seen;		/* a bit for each value read */
 	u32 runs;
 };
 
-static void shadow_begin(struct kunit *test, struct shadow_test *s)
+static void shadow_begin(struct kunit *test, struct shadow_test *s, enum crab_shadow_model model)
 {
 	struct crab_test *t = test->priv;
 
@@ -26,6 +27,8 @@ static void shadow_begin(struct kunit *test, struct shadow_test *s)
 	s->test = test;
 	s->word = (__le64 *)t->media.base;
 	s->flow.media = &t->media;
+	s->shadow = t->media.hooks.shadow;
+	s->shadow->model = model;
 }
 
 /* Values of word 0 after a cut now */
@@ -40,16 +43,15 @@ static int judge_one(struct crab_shadow *shadow, void *arg)
 
 static u32 shadow_outcomes(struct shadow_test *s, crab_shadow_judge judge)
 {
-	struct crab_shadow *shadow = s->flow.media->hooks.shadow;
-	struct crab_shadow_image *now = crab_shadow_capture(shadow);
+	struct crab_shadow_image *now = crab_shadow_capture(s->shadow);
 
 	s->seen = 0;
 	s->runs = 0;
 	KUNIT_EXPECT_TRUE(s->test, now);
-	KUNIT_EXPECT_EQ(s->test, crab_shadow_explore(shadow, now, judge, s, 1000), 0);
-	crab_shadow_restore(shadow, now);
+	KUNIT_EXPECT_EQ(s->test, crab_shadow_explore(s->shadow, now, judge, s, 1000), 0);
+	crab_shadow_restore(s->shadow, now);
 	crab_shadow_release(now);
-	KUNIT_EXPECT_EQ_MSG(s->test, shadow->errors, 0ULL, "%s", shadow->error);
+	KUNIT_EXPECT_EQ_MSG(s->test, s->shadow->errors, 0ULL, "%s", s->shadow->error);
 	return s->seen;
 }
 
@@ -58,7 +60,7 @@ static void shadow_fence(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_store(&s.flow, s.word, 1);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
 	crab_fence(&s.flow, CRAB_P6_RECORD);		/* nothing was cleaned */
@@ -80,12 +82,12 @@ static void shadow_other_line(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_store(&s.flow, s.word, 1);
 	crab_clean(&s.flow, s.word + 8, 8);
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
-	KUNIT_EXPECT_EQ(test, s.flow.media->hooks.shadow->counts.idle_cleans, 1ULL);
+	KUNIT_EXPECT_EQ(test, s.shadow->counts.idle_cleans, 1ULL);
 }
 
 /* A fence completes only the cleans of its own CPU */
@@ -93,13 +95,13 @@ static void shadow_other_cpu(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_store(&s.flow, s.word, 1);
 	crab_clean(&s.flow, s.word, 8);
-	s.flow.media->hooks.shadow->cpu = 1;
+	s.shadow->cpu = 1;
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 3U);
-	s.flow.media->hooks.shadow->cpu = 0;
+	s.shadow->cpu = 0;
 	crab_fence(&s.flow, CRAB_P6_RECORD);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 2U);
 }
@@ -132,7 +134,7 @@ static void shadow_images(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_store(&s.flow, s.word, 1);
 	crab_store(&s.flow, s.word + 1, 1);
 	crab_store(&s.flow, s.word + 1, 2);
@@ -166,7 +168,7 @@ static void shadow_lives(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_store(&s.flow, s.word, 1);
 	crab_store(&s.flow, s.word + 1, 1);
 	shadow_outcomes(&s, judge_life);
@@ -177,22 +179,20 @@ static void shadow_lives(struct kunit *test)
 static void shadow_misuse(struct kunit *test)
 {
 	struct shadow_test s;
-	struct crab_shadow *shadow;
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	crab_shadow_store(s.flow.media, (__le64 *)((u8 *)s.word + 4), 1);
-	KUNIT_EXPECT_EQ(test, shadow->errors, 1ULL);
-	crab_shadow_store(s.flow.media, s.word + shadow->words, 1);
-	KUNIT_EXPECT_EQ(test, shadow->errors, 2ULL);
+	KUNIT_EXPECT_EQ(test, s.shadow->errors, 1ULL);
+	crab_shadow_store(s.flow.media, s.word + s.shadow->words, 1);
+	KUNIT_EXPECT_EQ(test, s.shadow->errors, 2ULL);
 	crab_shadow_store(s.flow.media, s.word - 1, 1);
-	crab_shadow_clean(s.flow.media, s.word + shadow->words - 1, 9);
-	KUNIT_EXPECT_EQ(test, shadow->errors, 4ULL);
+	crab_shadow_clean(s.flow.media, s.word + s.shadow->words - 1, 9);
+	KUNIT_EXPECT_EQ(test, s.shadow->errors, 4ULL);
 	crab_shadow_load(s.flow.media, s.word - 1);
-	KUNIT_EXPECT_EQ(test, shadow->errors, 5ULL);
-	KUNIT_EXPECT_EQ(test, shadow->counts.stores, 0ULL);
+	KUNIT_EXPECT_EQ(test, s.shadow->errors, 5ULL);
+	KUNIT_EXPECT_EQ(test, s.shadow->counts.stores, 0ULL);
 	crab_store(&s.flow, s.word, 1);
-	crab_shadow_crash(shadow);
+	crab_shadow_crash(s.shadow);
 	KUNIT_EXPECT_GT(test, le64_to_cpu(*s.word), 1ULL);
 }
 
@@ -200,14 +200,12 @@ static void shadow_misuse(struct kunit *test)
 static void shadow_faults(struct kunit *test)
 {
 	struct shadow_test s;
-	struct crab_shadow *shadow;
 	u32 fault;
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
-	shadow->fault_point = CRAB_P7_FRESH;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
+	s.shadow->fault_point = CRAB_P7_FRESH;
 	for (fault = CRAB_SHADOW_FENCE_LOST; fault <= CRAB_SHADOW_CLEAN_LOST; fault++) {
-		shadow->fault = fault;
+		s.shadow->fault = fault;
 		crab_store(&s.flow, s.word, 1);
 		crab_clean(&s.flow, s.word, 8);
 		crab_fence(&s.flow, CRAB_P7_FRESH);
@@ -220,7 +218,7 @@ static void shadow_faults(struct kunit *test)
 		crab_fence(&s.flow, CRAB_P6_RECORD);
 		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_one), 1U);
 	}
-	KUNIT_EXPECT_EQ(test, shadow->fault_hits, 3ULL);
+	KUNIT_EXPECT_EQ(test, s.shadow->fault_hits, 3ULL);
 }
 
 static void persist_names(struct kunit *test)
@@ -263,8 +261,7 @@ static void shadow_swap(struct kunit *test)
 	struct shadow_test s;
 	u64 old[2] = { 0, 1 };
 
-	shadow_begin(test, &s);
-	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_LINE;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_LINE);
 	KUNIT_ASSERT_EQ(test, crab_cas_pair_check(), 0);
 	KUNIT_EXPECT_FALSE(test, crab_cas_pair(&s.flow, s.word, old, 2, 2));
 	KUNIT_EXPECT_EQ(test, old[1], 0ULL);
@@ -275,7 +272,7 @@ static void shadow_swap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x21U);
 	KUNIT_EXPECT_EQ(test, crab_cas(&s.flow, s.word, 1, 2), 1ULL);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x221U);
-	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_WORD;
+	s.shadow->model = CRAB_SHADOW_MODEL_WORD;
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x333U);
 }
 
@@ -285,9 +282,9 @@ static void shadow_line(struct kunit *test)
 	struct shadow_test s;
 	u32 model;
 
-	shadow_begin(test, &s);
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_WORD);
 	for (model = CRAB_SHADOW_MODEL_WORD; model <= CRAB_SHADOW_MODEL_WHOLE_LINE; model++) {
-		s.flow.media->hooks.shadow->model = model;
+		s.shadow->model = model;
 		crab_store_line(&s.flow, s.word, words);
 		KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two),
 				model == CRAB_SHADOW_MODEL_WHOLE_LINE ? 0x21U : 0x33U);
@@ -304,8 +301,7 @@ static void shadow_cache(struct kunit *test)
 {
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
-	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_CACHE);
 	s.word += CRAB_LINE_WORDS - 1;			/* the second word is in another line */
 	crab_store(&s.flow, s.word, 1);
 	crab_store(&s.flow, s.word + 1, 1);		/* without order */
@@ -320,31 +316,28 @@ static void shadow_cache(struct kunit *test)
 	crab_store(&s.flow, s.word, 3);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x4600U);
 	KUNIT_EXPECT_EQ(test, s.runs, 4U);
-	s.flow.media->hooks.shadow->model = CRAB_SHADOW_MODEL_LINE;
+	s.shadow->model = CRAB_SHADOW_MODEL_LINE;
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x6600U);
 }
 
 /* Model E: an order of one CPU is not that of another; a value that another CPU loads is durable */
 static void shadow_cache_cpus(struct kunit *test)
 {
-	struct crab_shadow *shadow;
 	struct shadow_test s;
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
-	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_CACHE);
 	crab_store(&s.flow, s.word, 1);
-	shadow->cpu = 1;
+	s.shadow->cpu = 1;
 	crab_order(&s.flow);
 	crab_store(&s.flow, s.word + 1, 1);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x33U);
 	crab_fence(&s.flow, CRAB_P6_RECORD);		/* completes only its own store */
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x22U);
-	shadow->cpu = 0;
+	s.shadow->cpu = 0;
 	crab_order(&s.flow);
 	crab_store(&s.flow, s.word + 1, 2);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x62U);
-	shadow->cpu = 1;
+	s.shadow->cpu = 1;
 	KUNIT_EXPECT_EQ(test, crab_load(s.flow.media, s.word + 1), 2ULL);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x40U);
 }
@@ -352,16 +345,13 @@ static void shadow_cache_cpus(struct kunit *test)
 /* Model E: a CPU that loads one word of a swap has seen the swap */
 static void shadow_cache_swap(struct kunit *test)
 {
-	struct crab_shadow *shadow;
 	struct shadow_test s;
 	u64 old[2] = { 0, 0 };
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
-	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_CACHE);
 	KUNIT_EXPECT_TRUE(test, crab_cas_pair(&s.flow, s.word, old, 1, 1));
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x21U);
-	shadow->cpu = 1;
+	s.shadow->cpu = 1;
 	KUNIT_EXPECT_EQ(test, crab_load(s.flow.media, s.word), 1ULL);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x20U);
 }
@@ -383,15 +373,12 @@ static void shadow_store_first(struct crab_shadow *shadow, u32 word)
 /* Model E: a CPU whose swap is refused has seen both words */
 static void shadow_cache_refused(struct kunit *test)
 {
-	struct crab_shadow *shadow;
 	struct shadow_test s;
 	u64 old[2] = { 0, 0 };
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
-	shadow->model = CRAB_SHADOW_MODEL_CACHE;
-	shadow->cpu = 1;
-	shadow->loading = shadow_store_first;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_CACHE);
+	s.shadow->cpu = 1;
+	s.shadow->loading = shadow_store_first;
 	KUNIT_EXPECT_FALSE(test, crab_cas_pair(&s.flow, s.word, old, 2, 2));
 	KUNIT_EXPECT_EQ(test, old[0], 1ULL);
 	KUNIT_EXPECT_EQ(test, shadow_outcomes(&s, judge_two), 0x10U);
@@ -400,22 +387,19 @@ static void shadow_cache_refused(struct kunit *test)
 /* Model E: a choice that is made late after a cut leaves the stores since the cut alone */
 static void shadow_cache_late(struct kunit *test)
 {
-	struct crab_shadow *shadow;
 	struct shadow_test s;
 	u64 value;
 
-	shadow_begin(test, &s);
-	shadow = s.flow.media->hooks.shadow;
-	shadow->model = CRAB_SHADOW_MODEL_CACHE;
+	shadow_begin(test, &s, CRAB_SHADOW_MODEL_CACHE);
 	crab_store(&s.flow, s.word + 1, 1);
-	crab_shadow_crash(shadow);
+	crab_shadow_crash(s.shadow);
 	for (value = 1; value <= 8; value++) {
 		crab_order(&s.flow);
 		crab_store(&s.flow, s.word, value);
 	}
-	KUNIT_EXPECT_EQ(test, crab_shadow_pending(shadow), 9U);
+	KUNIT_EXPECT_EQ(test, crab_shadow_pending(s.shadow), 9U);
 	crab_load(s.flow.media, s.word + 1);		/* chooses its value, and nothing else */
-	KUNIT_EXPECT_EQ(test, crab_shadow_pending(shadow), 8U);
+	KUNIT_EXPECT_EQ(test, crab_shadow_pending(s.shadow), 8U);
 }
 
 /* The real primitives of lock-free writers */

@@ -192,9 +192,7 @@ static int unfinished_put(struct unfinished *u, u64 key)
 {
 	struct crab_test *t = u->test->priv;
 	u8 bytes[BLOB_VALUE_MAX];
-	struct crab_blob_write write = {
-		.key = key, .data = bytes, .mode = CRAB_INSERT_CREATE,
-	};
+	struct crab_blob_write write = { .key = key, .data = bytes, .mode = CRAB_INSERT_CREATE };
 
 	if (!u->blobs)
 		return crab_test_put(u->test, key, 2 * key);

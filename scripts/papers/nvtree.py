@@ -35,12 +35,9 @@ PAPER_CDDS_LINES = {512: 12.1, 1024: 19.0, 2048: 34.2, 4096: 64.7}
 PAPER_SAVED = (80, 97)          # % fewer lines than LCB+Tree
 PAPER_INNER = (7, 20)           # % of the lines for inner nodes: LCB+Tree; NVT-A, more than
 PAPER_SPEEDUP = {"1 M": 15.2, "10 M": 6.3}      # over LCB+Tree, 4 KiB
-PAPER_MIX = {90: 6.6}           # over LCB+Tree
 PAPER_REBUILDS = {512: 4, 1024: 3, 2048: 2, 4096: 1}            # 1 M inserts
 PAPER_REBUILDS_BIG = {512: 5, 1024: 3, 2048: 2, 4096: 2}        # 10 M inserts
-PAPER_REBUILD_MS = {512: 40.0, 1024: 52.6, 2048: 9.0, 4096: 0.6}
 PAPER_REBUILD = 0.78            # from parent nodes, in one from leaves, at most; at least 0.53
-PAPER_SHARE = 1.2               # % of the time that rebuilding takes, at most
 
 # Lines of an insert that this tree's leaves need: two, and the share of splits and rebuilds
 EXPECTED_LINES = {512: 2.6, 1024: 2.54, 2048: 2.51, 4096: 2.50}

@@ -275,9 +275,7 @@ class Bench:
         program = self.program
         if arguments[0] == "no fences":
             program, arguments = os.path.join(build("paper", fences=False), "paper"), arguments[1:]
-        done = subprocess.run([*shlex.split(self.args.under), program, *arguments], check=True,
-                              stdout=subprocess.PIPE, text=True)
-        return json.loads(done.stdout)
+        return json.loads(subprocess.check_output([*shlex.split(self.args.under), program, *arguments]))
 
     def runs(self, system):
         """Whether a system can run, and has anything that this run is for."""

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <linux/crabtree.h>
 
 #include "harness.h"
@@ -182,8 +183,8 @@ static inline int dev_delete_range(int fd, u64 start, u64 end, struct crabtree_d
 	return call(fd, CRABTREE_DELETE_RANGE, range);
 }
 
-/* Every invariant holds, and the store has the expected number of records */
-static inline void expect_sound(int fd, u64 records)
+/* Every invariant holds; returns the number of records */
+static inline u64 sound_records(int fd)
 {
 	struct crabtree_check c;
 
@@ -191,7 +192,33 @@ static inline void expect_sound(int fd, u64 records)
 	if (!EXPECT(c.errors, 0))
 		printf("# first error at %llu: %.96s\n", (unsigned long long)c.first_offset,
 		       c.first);
-	EXPECT(c.records, records);
+	return c.records;
+}
+
+static inline void expect_sound(int fd, u64 records)
+{
+	EXPECT(sound_records(fd), records);
+}
+
+/* The store has the record of key 7, and no other one */
+static inline void expect_one_record(int fd)
+{
+	u64 got = 0;
+
+	EXPECT(dev_get(fd, 7, &got), 0);
+	EXPECT(got, 70);
+	expect_sound(fd, 1);
+}
+
+/* The end of a page of memory after which there is none */
+static inline char *page_end(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE_TRUE(map != MAP_FAILED);
+	REQUIRE(munmap(map + page, page), 0);
+	return map + page;
 }
 
 static inline void format_args(struct crabtree_format *f, u32 flags, u32 leaf_bytes)

@@ -62,8 +62,7 @@ opens() {
 
 readonly_store() {
 	need_kapi
-	need_scratch
-	must media zero "$BASE" 65536
+	need_zeroes 65536
 	crabtree "region=$BASE,64K"
 	must store "$(device "phys:*")" format
 	must store "$(device "phys:*")" fill 100
@@ -77,8 +76,7 @@ readonly_store() {
 damaged() {
 	local link
 	need_kapi
-	need_scratch
-	must media zero "$BASE" 65536
+	need_zeroes 65536
 	crabtree "region=$BASE,64K"
 	must store "$(device "phys:*")" format
 	must store "$(device "phys:*")" fill 1000

@@ -143,6 +143,9 @@ need_scratch() {
 	BASE=$(scratch) || skip "no memory for region= on this machine"
 }
 
+# need_zeroes BYTES: so many there are zeroed
+need_zeroes() { need_scratch; must media zero "$BASE" "$1"; }
+
 # has_dax: this kernel can give us a pmem device; looked up once, it takes its time
 has_dax() {
 	[ -e /tmp/dax ] || { grep -c ' fs_dax_get_by_bdev$' /proc/kallsyms || true; } >/tmp/dax

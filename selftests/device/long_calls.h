@@ -32,10 +32,7 @@ static inline u64 now_us(void)
 
 static inline void long_check(int fd)
 {
-	struct crabtree_check c;
-
-	REQUIRE(dev_check(fd, &c), 0);
-	REQUIRE(c.errors, 0);
+	sound_records(fd);
 }
 
 static inline void long_scan(int fd)

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 struct request {
 	struct dm_ioctl head;

@@ -6,7 +6,6 @@
  * Invariant: a refused call leaves the store sound and as it was.
  */
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "observe.h"
 
@@ -219,27 +218,24 @@ TEST(lists, "NAMES: order, start, end, prefix, in parts")
 TEST(faults, "user memory that ends within a name, a value or a list: EFAULT")
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *end = page_end();
 	struct crabtree_names n;
 	struct crabtree_get g;
 	int fd = fresh_store_kind("", CRABTREE_FORMAT_NAMES);
 
-	REQUIRE_TRUE(map != MAP_FAILED);
-	REQUIRE(munmap(map + page, page), 0);
-	memset(map, 'n', page);
-	REQUIRE(put_typed(fd, map + page - 8, 8, 0, "x", 1), 0);
-	EXPECT(put_typed(fd, map + page - 8, 9, 0, "x", 1), -EFAULT);
-	EXPECT(put_typed(fd, "a", 1, 0, map + page - 8, 9), -EFAULT);
-	EXPECT(get_any(fd, map + page - 8, 9, room, 1, &g), -EFAULT);
-	EXPECT(get_any(fd, map + page - 8, 8, map + page, 1, &g), -EFAULT);
+	memset(end - page, 'n', page);
+	REQUIRE(put_typed(fd, end - 8, 8, 0, "x", 1), 0);
+	EXPECT(put_typed(fd, end - 8, 9, 0, "x", 1), -EFAULT);
+	EXPECT(put_typed(fd, "a", 1, 0, end - 8, 9), -EFAULT);
+	EXPECT(get_any(fd, end - 8, 9, room, 1, &g), -EFAULT);
+	EXPECT(get_any(fd, end - 8, 8, end, 1, &g), -EFAULT);
 	EXPECT(names(fd, "", "", 0, sizeof(entries), &n), 0);
 	EXPECT(n.count, 1);
-	n.buffer = (uintptr_t)map + page - 8;
+	n.buffer = (uintptr_t)end - 8;
 	n.capacity = CRABTREE_NAME_ENTRY_MAX;
 	EXPECT(call(fd, CRABTREE_NAMES, &n), -EFAULT);
 	n.buffer = (uintptr_t)entries;
-	n.start = (uintptr_t)map + page - 8;
+	n.start = (uintptr_t)end - 8;
 	n.start_bytes = 9;
 	EXPECT(call(fd, CRABTREE_NAMES, &n), -EFAULT);
 	expect_sound(fd, 1);

@@ -21,15 +21,6 @@ static void one_record(void)
 	close(fd);
 }
 
-static void expect_one_record(int fd)
-{
-	u64 got = 0;
-
-	EXPECT(dev_get(fd, 7, &got), 0);
-	EXPECT(got, 70);
-	expect_sound(fd, 1);
-}
-
 TEST(readonly_reads, "a read-only descriptor may read")
 {
 	struct crabtree_batch_op op;

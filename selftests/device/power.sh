@@ -20,8 +20,7 @@ need_image() {
 # detached MODE: by an open of /dev/snapshot, attached again by its close
 detached() {
 	need_snapshot
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,1M"
 	dev=$(device "phys:*")
 	must store "$dev" format
@@ -45,8 +44,7 @@ detached() {
 loaded_between() {
 	need_snapshot
 	need_image
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	exec 3</dev/snapshot
 	crabtree "region=$BASE,1M" ram=64K,64K
 	dev=$(device "phys:*")
@@ -67,8 +65,7 @@ loaded_between() {
 added_meanwhile() {
 	local pause
 	need_snapshot
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,$LONG_REGION"
 	must store "$(device "phys:*")" format
 	load -r crabtree
@@ -101,8 +98,7 @@ stays() {
 	local pause met=0 adds
 	[ -e "$CRAB_MODULES/crabtree_kapi.ko" ] || skip "crabtree_kapi.ko was not given"
 	need_snapshot
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,$LONG_REGION"
 	dev=$(device "phys:*")
 	must store "$dev" format
@@ -133,8 +129,7 @@ stays() {
 format_meanwhile() {
 	local pause records
 	need_snapshot
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,$LONG_REGION"
 	dev=$(device "phys:*")
 	for pause in 0 0 0 0.002 0.005 0.01 0.02; do

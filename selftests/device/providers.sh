@@ -44,8 +44,7 @@ refused() {
 
 control_region() {
 	local dev uuid
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,64K"
 	refused "add region=$BASE,64K" "is in use, see /proc/iomem"
 	refused "add region=$((BASE + 32768)),64K" "is in use, see /proc/iomem"

@@ -80,8 +80,7 @@ least() {
 }
 
 claim() {
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,1M"
 	claimed "$BASE" || fail "not in /proc/iomem"
 	device "phys:*" >/dev/null
@@ -94,8 +93,7 @@ claim() {
 }
 
 claim_at() {
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=64K@$BASE,$((BASE + 65536)),64K"
 	equal "$(find /sys/class/crabtree -name "crab[0-9]*" | wc -l)" "$((2 + $(of_count)))" devices
 }
@@ -104,8 +102,7 @@ claim_at() {
 readonly_load() {
 	local option="$1" dev
 	shift
-	need_scratch
-	must media zero "$BASE" 65536
+	need_zeroes 65536
 	crabtree "region=$BASE,64K"
 	dev=$(device "phys:*")
 	must store "$dev" format
@@ -126,8 +123,7 @@ readonly_load() {
 
 readonly_blank() {
 	local dev
-	need_scratch
-	must media zero "$BASE" 65536
+	need_zeroes 65536
 	must media get "$BASE" 65536 /tmp/before
 	crabtree "region=$BASE,64K" readonly=1
 	dev=$(device "phys:*")
@@ -151,8 +147,7 @@ caches_ram() {
 
 caches_region() {
 	local a b
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=64K@$BASE,cache,$((BASE + 65536)),64K"
 	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
 	b=$(device "phys:$(printf %#x $((BASE + 65536))),0x10000")
@@ -167,8 +162,7 @@ caches_region() {
 # a layout that needs caches that persist: refused where none are declared, unless it is only read
 caches_layout() {
 	local a b needs="layout eadr needs a region whose caches persist"
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=64K@$BASE,cache,$((BASE + 65536)),64K"
 	a=$(device "phys:$(printf %#x "$BASE"),0x10000")
 	b=$(device "phys:$(printf %#x $((BASE + 65536))),0x10000")

@@ -9,8 +9,7 @@
 
 # fresh: a store of 1 MiB in the scratch memory; sets dev
 fresh() {
-	need_scratch
-	must media zero "$BASE" 1048576
+	need_zeroes 1048576
 	crabtree "region=$BASE,1M"
 	dev=$(device "phys:*")
 	must store "$dev" format

@@ -72,8 +72,7 @@ names() {
 counts_on() {
 	local dev
 	need_sample
-	need_scratch
-	must media zero "$BASE" 65536
+	need_zeroes 65536
 	crabtree "region=$BASE,64K"
 	dev=$(device "phys:*")
 	must store "$dev" format

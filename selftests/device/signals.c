@@ -249,7 +249,6 @@ static void killed(void (*run)(int fd))
 {
 	int fd = fresh_store(8192), i;
 	u64 whole, life = 0;
-	struct crabtree_check c;
 
 	scan_room = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -257,8 +256,7 @@ static void killed(void (*run)(int fd))
 	whole = fill_until(run, fd, LONG_US);
 	for (i = 0; i < TRIES; i++) {
 		life = life_of(run, fd, whole / 10);
-		REQUIRE(dev_check(fd, &c), 0);
-		REQUIRE(c.errors, 0);
+		sound_records(fd);
 		if (life < whole / 2)
 			break;
 	}

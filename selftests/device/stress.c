@@ -18,7 +18,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "device.h"
 
@@ -304,14 +303,12 @@ static void burst_seek(struct actor *a, u64 window)
 static void burst_check(struct actor *a, u64 window)
 {
 	struct crabtree_info info;
-	struct crabtree_check c;
 
 	(void)a;
 	(void)window;
 	REQUIRE(dev_info(stress_fd, &info), 0);
 	REQUIRE(info.state, CRABTREE_STATE_READY);
-	REQUIRE(dev_check(stress_fd, &c), 0);
-	REQUIRE(c.errors, 0);
+	sound_records(stress_fd);
 }
 
 static void burst(struct actor *a)

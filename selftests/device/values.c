@@ -367,24 +367,21 @@ static void fault_at(int fd, struct crabtree_commit_op *op, bool name, char *end
 TEST(faults, "user memory that ends within operations, names or values: EFAULT, and nothing is done")
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct crabtree_commit_op *op = (void *)(map + page - 2 * sizeof(*op));
+	char *end = page_end();
+	struct crabtree_commit_op *op = (void *)(end - 2 * sizeof(*op));
 	int fd = fresh_store_kind("", NAMES);
 	u32 failed;
 
-	REQUIRE_TRUE(map != MAP_FAILED);
-	REQUIRE(munmap(map + page, page), 0);
-	fault_at(fd, op, true, map + page);
-	fault_at(fd, op, false, map + page);
+	fault_at(fd, op, true, end);
+	fault_at(fd, op, false, end);
 	fault_at(fd, op, true, (char *)sizeof(room));
 	op_set(&op[1], true, CRABTREE_COMMIT_PUT, 2, "two", 3);
 	EXPECT(commit(fd, op, 3, &failed), -EFAULT);
 	EXPECT(commit(fd, NULL, 3, &failed), -EFAULT);
-	REQUIRE(mprotect(map, page, PROT_READ), 0);
+	REQUIRE(mprotect(end - page, page, PROT_READ), 0);
 	EXPECT(commit(fd, op, 2, &failed), -EFAULT);
 	expect_sound(fd, 0);
-	REQUIRE(mprotect(map, page, PROT_READ | PROT_WRITE), 0);
+	REQUIRE(mprotect(end - page, page, PROT_READ | PROT_WRITE), 0);
 	EXPECT(commit(fd, op, 2, &failed), 0);
 	expect_sound(fd, 2);
 }

@@ -74,10 +74,7 @@ static int store(int device, const struct operation *op)
 /* A key that is not there is as good as removed */
 static int remove_key(int device, const struct operation *op)
 {
-	struct crabtree_delete remove = {
-		.size = sizeof(remove),
-		.key = op->key,
-	};
+	struct crabtree_delete remove = { .size = sizeof(remove), .key = op->key };
 
 	return ioctl(device, CRABTREE_DELETE, &remove) && errno != ENOENT ? -1 : 0;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The common part of the programs that cut the power: tools, files, and failure."""
 
+import argparse
 import fcntl
 import os
 import shutil
 import subprocess
 
+from crabvm import boot, judge
 from crabvm.machine import arch_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,6 +32,41 @@ def guest_files(kernel):
     module, programs = tool("module", kernel), tool("programs", arch_of(kernel))
     return [f"{module}/crabtree_mod/crabtree.ko:/crabtree.ko",
             f"{programs}/tools/crabctl:/bin/crabctl", f"{programs}/churn:/bin/churn"]
+
+
+def parser(description, kernel, cuts):
+    """The options of every program that cuts the power again and again."""
+    p = argparse.ArgumentParser(description=description.splitlines()[0])
+    p.add_argument("--kernel", default=kernel, help="a name that selftests/vm/kernel knows")
+    p.add_argument("--cpu", default="max")
+    p.add_argument("--cuts", type=int, default=cuts)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--timeout", type=float, default=120, metavar="SECONDS",
+                   help="end a life that has printed nothing for so long")
+    p.add_argument("--counts", action="store_true", help="end with the cuts as tests")
+    return p
+
+
+def live(args, directory):
+    """Run a machine once: (its run, its console), which must be those of a good machine or of a cut one."""
+    options = boot.parser("").parse_args(args)
+    run, console = boot.boot(options, directory)
+    problems = judge.Verdict(console).problems(None, None, run.killed)
+    if run.hung or run.unbooted:
+        problems.insert(0, f"it did not come to its end: {run.last_words()}")
+    if problems:
+        raise Failed("\n    ".join([f"{options.name}:", *problems[:6]]))
+    return run, console
+
+
+def end(place, options, status):
+    """Keep the files of a bad run; print the cuts as tests, if that was asked for."""
+    if status:
+        place.keep_evidence()
+    else:
+        place.remove()
+    if options.counts:
+        print(f"{options.cuts if not status else 0} passed, {status} failed, 0 skipped")
 
 
 class Cuts:

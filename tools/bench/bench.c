@@ -39,11 +39,11 @@
 #include <linux/string.h>
 
 #include "alone.h"
-#include "bench/floor.h"
 #include "bench/loop.h"
 #include "mix.h"
 #include "peer.h"
 #include "rig.h"
+#include "row.h"
 #include "slab.h"
 #include "table.h"
 #include "team.h"
@@ -57,7 +57,7 @@ static const char *engine = "crab", *layout = "", *workload = "uniform";
 static const char *only[ONLY_MAX];
 static u32 only_count;
 static u64 n = 1000000;
-static bool floor_once;
+static int floor_once;
 static u32 threads = 1, batch = 1, leaf_bytes;
 
 static const struct peer *peer;
@@ -68,11 +68,6 @@ static struct crab_media floor_media;
 static struct json_object *rows;
 static pthread_barrier_t *beside;	/* before each phase, with two processes */
 
-static void add(struct json_object *row, const char *name, double value)
-{
-	json_object_object_add(row, name, json_object_new_double(value));
-}
-
 static struct json_object *add_row(const char *named, const char *op)
 {
 	struct json_object *row = json_object_new_object();
@@ -80,14 +75,14 @@ static struct json_object *add_row(const char *named, const char *op)
 
 	snprintf(layout_text, sizeof(layout_text), "%s%s", peer->layout,
 		 peer_fence_only ? " caches" : "");
-	json_object_object_add(row, "engine", json_object_new_string(peer->engine));
-	json_object_object_add(row, "layout", json_object_new_string(layout_text));
-	json_object_object_add(row, "workload", json_object_new_string(named));
-	json_object_object_add(row, "op", json_object_new_string(op));
-	json_object_object_add(row, "keys", json_object_new_uint64(n));
-	json_object_object_add(row, "threads", json_object_new_int(threads));
-	json_object_object_add(row, "batch", json_object_new_int(batch));
-	json_object_object_add(row, "leaf_bytes", json_object_new_int(leaf_bytes));
+	row_text(row, "engine", peer->engine);
+	row_text(row, "layout", layout_text);
+	row_text(row, "workload", named);
+	row_text(row, "op", op);
+	row_int(row, "keys", n);
+	row_int(row, "threads", threads);
+	row_int(row, "batch", batch);
+	row_int(row, "leaf_bytes", leaf_bytes);
 	json_object_array_add(rows, row);
 	return row;
 }
@@ -98,29 +93,18 @@ static void add_floor(struct json_object *row)
 {
 	if (!floor_once || !floor.line)
 		crab_bench_floor_measure(&floor_media, FLOOR_BYTES, rig_cpu_ns, &floor);
-	add(row, "floor_line", floor.line / 1000.0);
-	add(row, "floor_any", floor.any / 1000.0);
-	add(row, "floor_load", floor.load / 1000.0);
-}
-
-static struct peer_counts get_counts(void)
-{
-	struct peer_counts counts = { };
-
-	if (peer->counts)
-		peer->counts(map, &counts);
-	return counts;
+	row_floor(row, &floor);
 }
 
 static void add_counts(struct json_object *row, const struct peer_counts *before, u64 count)
 {
-	struct peer_counts now = get_counts();
+	struct peer_counts now = peer_count(peer, map);
 
-	add(row, "lines", (double)(now.lines - before->lines) / count);
-	add(row, "fences", (double)(now.fences - before->fences) / count);
-	add(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
-	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
-	add(row, "dram", now.dram);
+	row_double(row, "lines", (double)(now.lines - before->lines) / count);
+	row_double(row, "fences", (double)(now.fences - before->fences) / count);
+	row_double(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
+	row_double(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
+	row_double(row, "dram", now.dram);
 }
 
 /* @count operations: @op on each of the keys, or @ops */
@@ -138,15 +122,15 @@ static void phase(const char *named, const char *name, enum crab_bench_op op, u6
 	rig_pin(0);
 	row = add_row(named, name);
 	add_floor(row);
-	before = get_counts();
+	before = peer_count(peer, map);
 	if (beside)
 		pthread_barrier_wait(beside);
 	err = team_run(peer, map, &work, threads, &time);
 	if (err)
 		rig_fail(name, err);
-	add(row, "ns_cpu", (double)time.cpu_ns / count);
-	add(row, "ns_wall", (double)time.wall_ns / count);
-	add(row, "prepare_ns", (double)time.prepare_ns / count);
+	row_double(row, "ns_cpu", (double)time.cpu_ns / count);
+	row_double(row, "ns_wall", (double)time.wall_ns / count);
+	row_double(row, "prepare_ns", (double)time.prepare_ns / count);
 	add_counts(row, &before, count);
 }
 
@@ -162,18 +146,18 @@ static void phase_alone(const char *name, enum crab_bench_op op, u64 count)
 
 	rig_pin(0);
 	add_floor(row);
-	before = get_counts();
+	before = peer_count(peer, map);
 	err = alone_run(peer, map, &work, 1, &time);
 	if (err)
 		rig_fail(name, err);
-	add(row, "ns_cpu", time.mean);
-	add(row, "p50", time.p50);
-	add(row, "p99", time.p99);
-	add(row, "p999", time.p999);
-	add(row, "worst", time.worst);
-	add(row, "prepare_ns", (double)time.prepare_ns / count);
-	cleans = !peer_fence_only && get_counts().lines > before.lines;
-	add(row, "loads", (time.mean * 1000 - (cleans ? floor.line : 0)) / floor.load);
+	row_double(row, "ns_cpu", time.mean);
+	row_double(row, "p50", time.p50);
+	row_double(row, "p99", time.p99);
+	row_double(row, "p999", time.p999);
+	row_double(row, "worst", time.worst);
+	row_double(row, "prepare_ns", (double)time.prepare_ns / count);
+	cleans = !peer_fence_only && peer_count(peer, map).lines > before.lines;
+	row_double(row, "loads", (time.mean * 1000 - (cleans ? floor.line : 0)) / floor.load);
 	add_counts(row, &before, count);
 }
 
@@ -308,7 +292,7 @@ static void attach_row(const char *op, double *times)
 	struct json_object *row = add_row(workload, op);
 
 	add_floor(row);
-	add(row, "ns_wall", median(times, ATTACHES) / n);
+	row_double(row, "ns_wall", median(times, ATTACHES) / n);
 }
 
 /* Attach uses all CPUs, so this is elapsed time, not CPU time */
@@ -423,12 +407,11 @@ static void option(int c)
 	case 'c':
 		peer_fence_only = true;
 		break;
-	case 'f':
-		floor_once = true;
-		break;
 	case 'L':
 		table_print();
 		exit(0);
+	case 0:		/* a flag is set */
+		break;
 	default:
 		exit(2);
 	}
@@ -446,7 +429,7 @@ static void options(int argc, char **argv)
 		{ "leaf", required_argument, NULL, 'b' },
 		{ "op", required_argument, NULL, 'o' },
 		{ "caches", no_argument, NULL, 'c' },
-		{ "floor-once", no_argument, NULL, 'f' },
+		{ "floor-once", no_argument, &floor_once, 1 },
 		{ "list", no_argument, NULL, 'L' },
 		{ }
 	};
@@ -488,6 +471,6 @@ int main(int argc, char **argv)
 		beside_begin();
 	prepare();
 	workloads[i].run();
-	puts(json_object_to_json_string_ext(rows, JSON_C_TO_STRING_PRETTY));
+	row_print(rows);
 	return 0;
 }

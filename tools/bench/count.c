@@ -11,7 +11,6 @@
  */
 #include <getopt.h>
 #include <json-c/json.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/errno.h>
@@ -21,17 +20,13 @@
 
 #include "bench/loop.h"
 #include "rig.h"
+#include "row.h"
 #include "table.h"
 
 #define LEAF_MIN	256U
 #define LEAF_MAX	8192U
 
 static u64 keys = 1000000;
-
-static void add(struct json_object *to, const char *name, double value)
-{
-	json_object_object_add(to, name, json_object_new_double(value));
-}
 
 static struct json_object *count_phase(struct crab_bench *bench, struct crab_bench_work *work)
 {
@@ -44,10 +39,10 @@ static struct json_object *count_phase(struct crab_bench *bench, struct crab_ben
 	if (err)
 		rig_fail("count", err);
 	crab_store_info(bench->store, &b);
-	add(cost, "lines", (double)(b.counts.lines - a.counts.lines) / work->n);
-	add(cost, "fences", (double)(b.counts.fences - a.counts.fences) / work->n);
-	add(cost, "prepared_lines", (double)(b.prepare_lines - a.prepare_lines) / work->n);
-	add(cost, "prepared_fences", (double)(b.prepare_fences - a.prepare_fences) / work->n);
+	row_double(cost, "lines", (double)(b.counts.lines - a.counts.lines) / work->n);
+	row_double(cost, "fences", (double)(b.counts.fences - a.counts.fences) / work->n);
+	row_double(cost, "prepared_lines", (double)(b.prepare_lines - a.prepare_lines) / work->n);
+	row_double(cost, "prepared_fences", (double)(b.prepare_fences - a.prepare_fences) / work->n);
 	return cost;
 }
 
@@ -57,8 +52,8 @@ static void add_sizes(struct json_object *row, const struct crab_bench *bench,
 	struct crab_store_info info;
 
 	crab_store_info(bench->store, &info);
-	add(row, "fill", (double)keys / (info.stats.leaves_used * layout->records(leaf_bytes)));
-	add(row, "dram_per_media",
+	row_double(row, "fill", (double)keys / (info.stats.leaves_used * layout->records(leaf_bytes)));
+	row_double(row, "dram_per_media",
 	    (double)info.stats.dram_bytes / (info.stats.leaves_used * leaf_bytes));
 }
 
@@ -68,7 +63,7 @@ static void count_phases(struct json_object *row, struct crab_bench *bench, u64 
 	struct crab_bench_work work = { .keys = order };
 	const struct crab_bench_phase *p;
 
-	json_object_object_add(row, "leaf_bytes", json_object_new_int(leaf_bytes));
+	row_int(row, "leaf_bytes", leaf_bytes);
 	for (p = crab_bench_phases; p->name; p++) {
 		crab_bench_order(order, keys, p - crab_bench_phases);
 		work.op = p->op;
@@ -92,8 +87,8 @@ static struct json_object *count_leaf(const struct crab_engine_ops *engine,
 	mutex_init(&bench.preparing);
 	rig_format(&media, engine->name, layout->name, leaf_bytes);
 	bench.store = rig_attach(&media, &options);
-	json_object_object_add(row, "engine", json_object_new_string(engine->name));
-	json_object_object_add(row, "layout", json_object_new_string(layout->name));
+	row_text(row, "engine", engine->name);
+	row_text(row, "layout", layout->name);
 	json_object_object_add(row, "default", json_object_new_boolean(leaf_bytes == layout->leaf_default));
 	count_phases(row, &bench, order, layout, leaf_bytes);
 	crab_store_detach(bench.store);
@@ -147,8 +142,8 @@ int main(int argc, char **argv)
 	for (engine = crab_engines; *engine; engine++)
 		if (table_is_measured(*engine) && !((*engine)->flags & CRAB_ENGINE_VOLATILE))
 			count_layouts(rows, *engine, (u64 *)order.base);
-	json_object_object_add(said, "keys", json_object_new_uint64(keys));
+	row_int(said, "keys", keys);
 	json_object_object_add(said, "leaves", rows);
-	puts(json_object_to_json_string_ext(said, JSON_C_TO_STRING_PRETTY));
+	row_print(said);
 	return 0;
 }

@@ -35,12 +35,12 @@
 #include <linux/string.h>
 
 #include "alone.h"
-#include "bench/floor.h"
 #include "bench/loop.h"
 #include "engines/crab/sorted/tuning.h"
 #include "mix.h"
 #include "peer.h"
 #include "rig.h"
+#include "row.h"
 #include "slab.h"
 #include "table.h"
 #include "team.h"
@@ -54,7 +54,8 @@
 static const char *engine = "crab", *layout = "";
 static u64 n = 1000000;
 static u32 threads = 1, leaf_bytes, bits;
-static bool counted, alone, floor_only, no_floor;
+static bool counted;
+static int alone, floor_only, no_floor;
 
 static const struct peer *peer;
 static void *map;
@@ -65,21 +66,6 @@ static u64 fresh;		/* keys inserted so far */
 static struct tpcc tpcc;
 static struct json_object *phases;
 
-static void add(struct json_object *row, const char *name, double value)
-{
-	json_object_object_add(row, name, json_object_new_double(value));
-}
-
-static void add_int(struct json_object *row, const char *name, u64 value)
-{
-	json_object_object_add(row, name, json_object_new_uint64(value));
-}
-
-static void add_text(struct json_object *row, const char *name, const char *text)
-{
-	json_object_object_add(row, name, json_object_new_string(text));
-}
-
 static void add_floor(struct json_object *row)
 {
 	struct crab_media media = rig_region(FLOOR_BYTES);
@@ -87,18 +73,7 @@ static void add_floor(struct json_object *row)
 
 	crab_bench_floor_measure(&media, FLOOR_BYTES, rig_cpu_ns, &floor);
 	rig_region_free(&media);
-	add(row, "floor_line", floor.line / 1000.0);
-	add(row, "floor_any", floor.any / 1000.0);
-	add(row, "floor_load", floor.load / 1000.0);
-}
-
-static struct peer_counts get_counts(void)
-{
-	struct peer_counts counts = { };
-
-	if (peer->counts)
-		peer->counts(map, &counts);
-	return counts;
+	row_floor(row, &floor);
 }
 
 /* Counters of the engine, since @before */
@@ -108,22 +83,22 @@ static void add_own(struct json_object *row, const struct peer_counts *now,
 	u32 i;
 
 	for (i = 0; now->names && now->names[i]; i++)
-		add_int(row, now->names[i], now->own[i] - before->own[i]);
+		row_int(row, now->names[i], now->own[i] - before->own[i]);
 }
 
 static void add_counts(struct json_object *row, const struct peer_counts *before, u64 count)
 {
-	struct peer_counts now = get_counts();
+	struct peer_counts now = peer_count(peer, map);
 
-	add(row, "lines", (double)(now.lines - before->lines) / count);
-	add(row, "fences", (double)(now.fences - before->fences) / count);
-	add(row, "orders", (double)(now.orders - before->orders) / count);
-	add(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
-	add(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
-	add_int(row, "leaves", now.leaves);
-	add_int(row, "splits", now.splits - before->splits);
-	add_int(row, "media", now.media);
-	add_int(row, "dram", now.dram);
+	row_double(row, "lines", (double)(now.lines - before->lines) / count);
+	row_double(row, "fences", (double)(now.fences - before->fences) / count);
+	row_double(row, "orders", (double)(now.orders - before->orders) / count);
+	row_double(row, "prepare_lines", (double)(now.prepare_lines - before->prepare_lines) / count);
+	row_double(row, "prepare_fences", (double)(now.prepare_fences - before->prepare_fences) / count);
+	row_int(row, "leaves", now.leaves);
+	row_int(row, "splits", now.splits - before->splits);
+	row_int(row, "media", now.media);
+	row_int(row, "dram", now.dram);
 	add_own(row, &now, before);
 }
 
@@ -131,8 +106,8 @@ static struct json_object *add_phase(const char *name, u64 count)
 {
 	struct json_object *row = json_object_new_object();
 
-	add_text(row, "phase", name);
-	add_int(row, "count", count);
+	row_text(row, "phase", name);
+	row_int(row, "count", count);
 	json_object_array_add(phases, row);
 	return row;
 }
@@ -143,11 +118,11 @@ static int run_together(struct json_object *row, const struct crab_bench_work *w
 	int err = team_run(peer, map, work, threads, &time);
 
 	if (!counted) {
-		add(row, "ns", (double)(time.cpu_ns + time.prepare_ns) / count);
-		add(row, "prepare_ns", (double)time.prepare_ns / count);
-		add(row, "ns_wall", (double)time.wall_ns / count);
+		row_double(row, "ns", (double)(time.cpu_ns + time.prepare_ns) / count);
+		row_double(row, "prepare_ns", (double)time.prepare_ns / count);
+		row_double(row, "ns_wall", (double)time.wall_ns / count);
 	}
-	add_int(row, "waits", time.waits);
+	row_int(row, "waits", time.waits);
 	return err;
 }
 
@@ -156,9 +131,9 @@ static int run_alone(struct json_object *row, const struct crab_bench_work *work
 	struct alone_time time;
 	int err = alone_run(peer, map, work, threads, &time);
 
-	add(row, "p50", time.p50);
-	add(row, "p99", time.p99);
-	add(row, "p999", time.p999);
+	row_double(row, "p50", time.p50);
+	row_double(row, "p99", time.p99);
+	row_double(row, "p999", time.p999);
 	return err;
 }
 
@@ -166,7 +141,7 @@ static int run_alone(struct json_object *row, const struct crab_bench_work *work
 static struct json_object *run_work(const char *name, const struct crab_bench_work *work, u64 count)
 {
 	struct json_object *row = add_phase(name, count);
-	struct peer_counts before = get_counts();
+	struct peer_counts before = peer_count(peer, map);
 	int err = alone ? run_alone(row, work) : run_together(row, work, count);
 
 	if (err)
@@ -222,9 +197,7 @@ static bool phase_each(const char *name)
 
 static bool phase_scan(const char *name)
 {
-	struct crab_bench_work work = {
-		.op = CRAB_BENCH_SCAN_FULL, .keys = keys, .scans = scans,
-	};
+	struct crab_bench_work work = { .op = CRAB_BENCH_SCAN_FULL, .keys = keys, .scans = scans };
 	u32 records;
 	u64 i;
 
@@ -299,12 +272,12 @@ static bool phase_attach(const char *name)
 		return false;
 	peer->attach(map, clean, &times);
 	row = add_phase(name, n);
-	now = get_counts();
-	add_int(row, "leaves", now.leaves);
+	now = peer_count(peer, map);
+	row_int(row, "leaves", now.leaves);
 	add_own(row, &now, &none);
 	if (!counted) {
-		add(row, "ns", (double)times.attach_ns / n);
-		add(row, "used_ns", (double)times.used_ns / n);
+		row_double(row, "ns", (double)times.attach_ns / n);
+		row_double(row, "used_ns", (double)times.used_ns / n);
 	}
 	return true;
 }
@@ -321,7 +294,7 @@ static void add_kinds(struct json_object *row, const struct crab_bench_work *wor
 		counts[work->ops[i]]++;
 	for (i = 0; i < CRAB_BENCH_OPS; i++)
 		if (names[i])
-			add_int(row, names[i], counts[i]);
+			row_int(row, names[i], counts[i]);
 }
 
 static bool phase_tpcc(const char *name)
@@ -356,12 +329,6 @@ static void phase(const char *name)
 		rig_fail(name, -EINVAL);
 }
 
-static void print(struct json_object *said)
-{
-	puts(json_object_to_json_string_ext(said, JSON_C_TO_STRING_PRETTY));
-	json_object_put(said);
-}
-
 static void print_floor(void)
 {
 	struct json_object *said = json_object_new_object(), *row = json_object_new_object();
@@ -370,14 +337,14 @@ static void print_floor(void)
 	if (crab_costs_measure(&costs))
 		rig_fail("no memory", -ENOMEM);
 	add_floor(said);
-	add_text(said, "method", crab_persist_method());
-	add_int(row, "round", costs.round);
-	add_int(row, "line", costs.line);
-	add_int(row, "order", costs.order);
-	add_int(row, "record", costs.record);
-	add_int(row, "pair", costs.pair);
+	row_text(said, "method", crab_persist_method());
+	row_int(row, "round", costs.round);
+	row_int(row, "line", costs.line);
+	row_int(row, "order", costs.order);
+	row_int(row, "record", costs.record);
+	row_int(row, "pair", costs.pair);
 	json_object_object_add(said, "costs_ps", row);
-	print(said);
+	row_print(said);
 }
 
 static void option(int c)
@@ -411,21 +378,14 @@ static void option(int c)
 		counted = true;
 		peer_fence_only = true;
 		break;
-	case 'a':
-		alone = true;
-		break;
 	case 'n':
 		peer_fence_only = true;
-		break;
-	case 'F':
-		no_floor = true;
-		break;
-	case 'f':
-		floor_only = true;
 		break;
 	case 'L':
 		table_print();
 		exit(0);
+	case 0:		/* a flag is set */
+		break;
 	default:
 		exit(2);
 	}
@@ -442,10 +402,10 @@ static void options(int argc, char **argv)
 		{ "threads", required_argument, NULL, 't' },
 		{ "bits", required_argument, NULL, 'B' },
 		{ "counted", no_argument, NULL, 'c' },
-		{ "alone", no_argument, NULL, 'a' },
+		{ "alone", no_argument, &alone, 1 },
 		{ "no-cleans", no_argument, NULL, 'n' },
-		{ "floor", no_argument, NULL, 'f' },
-		{ "no-floor", no_argument, NULL, 'F' },
+		{ "floor", no_argument, &floor_only, 1 },
+		{ "no-floor", no_argument, &no_floor, 1 },
 		{ "list", no_argument, NULL, 'L' },
 		{ }
 	};
@@ -497,6 +457,6 @@ int main(int argc, char **argv)
 	for (; optind < argc; optind++)
 		phase(argv[optind]);
 	json_object_object_add(said, "phases", phases);
-	print(said);
+	row_print(said);
 	return 0;
 }

@@ -108,6 +108,16 @@ void peer_store_price(void);
  */
 const struct peer *peer_find(const char *engine, const char *layout);
 
+/* The counts of a map; 0 each if it has none */
+static inline struct peer_counts peer_count(const struct peer *peer, void *map)
+{
+	struct peer_counts counts = { };
+
+	if (peer->counts)
+		peer->counts(map, &counts);
+	return counts;
+}
+
 extern bool peer_fence_only;	/* maps that are opened from now on clean no lines; they count them */
 
 extern const struct peer peer_absl;

@@ -12,7 +12,6 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "media/persist.h"

@@ -59,17 +59,23 @@ struct crab_store *rig_attach(struct crab_media *media, const struct crab_attach
 	return store;
 }
 
-void rig_format(struct crab_media *media, const char *engine, const char *layout, u32 leaf_bytes)
+void rig_format_as(struct crab_media *media, const struct crab_format_options *options)
 {
-	struct crab_format_options options = {
-		.force = true, .leaf_bytes = leaf_bytes, .engine = engine, .layout = layout,
-		.label = "bench",
-	};
 	char reason[CRAB_REASON_LEN];
-	int err = crab_store_format(media, &options, reason);
+	int err = crab_store_format(media, options, reason);
 
 	if (err)
 		rig_fail(reason, err);
+}
+
+void rig_format(struct crab_media *media, const char *engine, const char *layout, u32 leaf_bytes)
+{
+	const struct crab_format_options options = {
+		.force = true, .leaf_bytes = leaf_bytes, .engine = engine, .layout = layout,
+		.label = "bench",
+	};
+
+	rig_format_as(media, &options);
 }
 
 /* The CPUs of the program at its begin: children of a pinned thread inherit only one CPU */

@@ -43,7 +43,14 @@ void rig_region_free(struct crab_media *media);
 struct crab_store *rig_attach(struct crab_media *media, const struct crab_attach_options *options);
 
 /**
- * rig_format() - make an empty store in a region; an error exits
+ * rig_format_as() - make an empty store in a region; an error exits
+ * @media: the region
+ * @options: of FORMAT
+ */
+void rig_format_as(struct crab_media *media, const struct crab_format_options *options);
+
+/**
+ * rig_format() - the same for a store of records
  * @media: the region
  * @engine: name of the engine
  * @layout: name of the layout

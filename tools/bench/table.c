@@ -4,9 +4,7 @@
  *
  * Invariant: it names no engine.
  */
-#include <json-c/json.h>
-#include <stdio.h>
-
+#include "row.h"
 #include "table.h"
 
 static struct json_object *table_options(const struct crab_engine_ops *e)
@@ -24,12 +22,12 @@ static struct json_object *table_row(const struct crab_engine_ops *e, const stru
 	bool is_volatile = e->flags & CRAB_ENGINE_VOLATILE;
 	struct json_object *row = json_object_new_object();
 
-	json_object_object_add(row, "engine", json_object_new_string(e->name));
-	json_object_object_add(row, "layout", json_object_new_string(is_volatile ? "" : l->name));
+	row_text(row, "engine", e->name);
+	row_text(row, "layout", is_volatile ? "" : l->name);
 	json_object_object_add(row, "volatile", json_object_new_boolean(is_volatile));
-	json_object_object_add(row, "leaf_min", json_object_new_int(l->leaf_min));
-	json_object_object_add(row, "leaf_max", json_object_new_int(l->leaf_max));
-	json_object_object_add(row, "leaf_default", json_object_new_int(l->leaf_default));
+	row_int(row, "leaf_min", l->leaf_min);
+	row_int(row, "leaf_max", l->leaf_max);
+	row_int(row, "leaf_default", l->leaf_default);
 	json_object_object_add(row, "options", table_options(e));
 	return row;
 }
@@ -43,6 +41,5 @@ void table_print(void)
 	for (e = crab_engines; *e; e++)
 		for (l = (*e)->layouts; table_is_measured(*e) && l->name; l++)
 			json_object_array_add(rows, table_row(*e, l));
-	puts(json_object_to_json_string_ext(rows, JSON_C_TO_STRING_PRETTY));
-	json_object_put(rows);
+	row_print(rows);
 }

@@ -8,7 +8,6 @@
  */
 #include <getopt.h>
 #include <json-c/json.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/errno.h>
@@ -19,6 +18,7 @@
 
 #include "alone.h"
 #include "rig.h"
+#include "row.h"
 #include "store/blob.h"
 #include "store/commit.h"
 
@@ -52,7 +52,8 @@ static struct crab_store *store;
 static struct crab_media media;
 static struct crab_commit commit;
 static u8 value[CRAB_BLOB_BYTES_MAX] __aligned(8), room[CRAB_BLOB_BYTES_MAX] __aligned(8);
-static bool kicked, counts_only;
+static bool kicked;
+static int counts_only;
 
 static void kick(void *arg)
 {
@@ -197,17 +198,13 @@ static const struct bench_case cases[] = {
 
 static void store_make(u64 region, bool blobs, bool commits)
 {
-	struct crab_format_options options = {
+	const struct crab_format_options options = {
 		.force = true, .leaf_bytes = CRAB_LEAF_BYTES_DEFAULT, .engine = "crab", .layout = "slotted",
 		.label = "bench", .blobs = blobs, .commits = commits,
 	};
-	char reason[CRAB_REASON_LEN];
-	int err;
 
 	media = rig_region(region);
-	err = crab_store_format(&media, &options, reason);
-	if (err)
-		rig_fail(reason, err);
+	rig_format_as(&media, &options);
 	store = rig_attach(&media, &how);
 }
 
@@ -229,13 +226,8 @@ static struct json_object *row_begin(const char *name)
 {
 	struct json_object *row = json_object_new_object();
 
-	json_object_object_add(row, "what", json_object_new_string(name));
+	row_text(row, "what", name);
 	return row;
-}
-
-static void add(struct json_object *row, const char *name, double number)
-{
-	json_object_object_add(row, name, json_object_new_double(number));
 }
 
 static void measure(struct json_object *row, u64 *keys)
@@ -251,10 +243,10 @@ static void measure(struct json_object *row, u64 *keys)
 	if (err)
 		rig_fail(now->name, err);
 	crab_store_info(store, &b);
-	add(row, "lines", (double)(b.counts.lines - a.counts.lines) / now->n);
-	add(row, "fences", (double)(b.counts.fences - a.counts.fences) / now->n);
+	row_double(row, "lines", (double)(b.counts.lines - a.counts.lines) / now->n);
+	row_double(row, "fences", (double)(b.counts.fences - a.counts.fences) / now->n);
 	if (!counts_only)
-		add(row, "ns", time.p50);
+		row_double(row, "ns", time.p50);
 }
 
 /* Batches and commits have numbers of keys, the others keys */
@@ -299,7 +291,7 @@ static struct json_object *attach(u64 *keys)
 	crab_store_abandon(store);
 	began = ktime_get_ns();
 	store = rig_attach(&media, &how);
-	add(row, "ns", (double)(ktime_get_ns() - began) / MANY);
+	row_double(row, "ns", (double)(ktime_get_ns() - began) / MANY);
 	crab_store_detach(store);
 	rig_region_free(&media);
 	return row;
@@ -307,12 +299,12 @@ static struct json_object *attach(u64 *keys)
 
 int main(int argc, char **argv)
 {
-	static const struct option known[] = { { "counts", no_argument, NULL, 'c' }, { } };
+	static const struct option known[] = { { "counts", no_argument, &counts_only, 1 }, { } };
 	struct json_object *rows = json_object_new_array();
 	u64 *keys = calloc(MANY, sizeof(*keys));
 
-	while (getopt_long(argc, argv, "", known, NULL) == 'c')
-		counts_only = true;
+	while (!getopt_long(argc, argv, "", known, NULL))
+		;
 	if (optind < argc || !keys)
 		rig_fail("usage: values [--counts]", -EINVAL);
 	if (crab_persist_init())
@@ -323,7 +315,7 @@ int main(int argc, char **argv)
 		json_object_array_add(rows, one(keys));
 	if (!counts_only)
 		json_object_array_add(rows, attach(keys));
-	puts(json_object_to_json_string_ext(rows, JSON_C_TO_STRING_PRETTY));
+	row_print(rows);
 	free(keys);
 	return 0;
 }

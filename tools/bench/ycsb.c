@@ -21,6 +21,7 @@
 
 #include "mix.h"
 #include "rig.h"
+#include "row.h"
 #include "ycsb.h"
 
 #define VALUE_MOST	65536U
@@ -141,8 +142,8 @@ static void row(struct json_object *rows, const char *name, double rate)
 {
 	struct json_object *json = json_object_new_object();
 
-	json_object_object_add(json, "workload", json_object_new_string(name));
-	json_object_object_add(json, "rate", json_object_new_double(rate));
+	row_text(json, "workload", name);
+	row_double(json, "rate", rate);
 	json_object_array_add(rows, json);
 }
 

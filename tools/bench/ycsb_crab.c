@@ -30,18 +30,16 @@ static void kick(void *arg)
 static void *names_open(const char *place, uint64_t records, uint32_t bytes)
 {
 	static struct names names;
-	struct crab_format_options format = {
+	const struct crab_format_options format = {
 		.force = true, .leaf_bytes = LEAF_BYTES, .engine = "", .layout = "", .label = "ycsb",
 		.names = true,
 	};
 	const struct crab_attach_options options = {
 		.kick = kick, .arg = &names, .snapshot_bytes = 1ULL << 30,
 	};
-	char reason[CRAB_REASON_LEN];
 
 	names = (struct names){ .media = rig_region(3 * records * (bytes + HEAD)) };
-	if (crab_store_format(&names.media, &format, reason))
-		ycsb_fail("crabtree", "format", reason);
+	rig_format_as(&names.media, &format);
 	names.store = rig_attach(&names.media, &options);
 	return &names;
 }

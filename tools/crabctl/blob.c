@@ -304,12 +304,8 @@ static int ls(struct target *target)
 static int with_target(struct target *target, unsigned int flags, struct args *args,
 		       int (*run)(struct target *target, struct args *args))
 {
-	int code = target_open(target, flags);
-
-	if (code)
-		return code;
-	code = target_store(target, args->verb, args->name);
-	return target_end(target, code ? code : run(target, args));
+	return target_open(target, flags) ?: target_store(target, args->verb, args->name) ?:
+	       run(target, args);
 }
 
 int verb_set(struct target *target, int argc, char **argv)

@@ -52,13 +52,6 @@ static int check_store(struct target *target)
 
 int verb_check(struct target *target, int argc, char **argv)
 {
-	int code;
-
 	verb_parse_bare(target, "Verify every invariant of the store. Writes nothing.", argc, argv);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = check_store(target);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: check_store(target);
 }

@@ -285,7 +285,6 @@ static int commit(struct target *target, const char *path)
 int verb_commit(struct target *target, int argc, char **argv)
 {
 	const char *path = verb_parse_file(target, doc, argc, argv);
-	int code = target_open(target, 0);
 
-	return code ? code : target_end(target, commit(target, path));
+	return target_open(target, 0) ?: commit(target, path);
 }

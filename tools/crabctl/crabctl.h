@@ -4,7 +4,8 @@
  * how they read numbers, how they print and how they fail.
  *
  * Every verb is `int verb(struct target *, int argc, char **argv)`; it returns
- * an exit code, and has printed the reason on stderr if it is not EXIT_OK.
+ * an exit code, and has printed the reason on stderr if it is not EXIT_OK. main() closes the target
+ * that it has opened.
  */
 #ifndef CRABCTL_H
 #define CRABCTL_H
@@ -27,6 +28,8 @@ enum exit_code {
 	EXIT_FAILED	= 3,
 };
 
+#define TARGET_WORDS	3
+
 /**
  * struct target - the store that a command works on
  * @device: path of the device
@@ -34,6 +37,7 @@ enum exit_code {
  * @named: an option or the environment names it; it is not the default
  * @option: the option that names it, or NULL
  * @json: print JSON
+ * @word: the words after the verb; NULL: there are fewer
  * @ct: the open handle, or NULL
  */
 struct target {
@@ -42,6 +46,7 @@ struct target {
 	bool named;
 	const char *option;
 	bool json;
+	const char *word[TARGET_WORDS];
 	struct crabtree *ct;
 };
 
@@ -65,8 +70,8 @@ int target_no_option(const struct target *target, const char *verb);
 /* The path of a device: crabN, as `region add' prints it, is /dev/crabN */
 const char *target_device(const char *name);
 /*
- * Parses the command line of a verb. The parser of @argp need not know the target, nor how many words
- * .args_doc has; the first field of @args is the target.
+ * Parses the command line of a verb. The parser of @argp need not know the target, nor the words of
+ * .args_doc, which the target has then; the first field of @args is the target.
  */
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args);
 /* The same for a verb whose only argument is the target */
@@ -180,7 +185,6 @@ struct record_writer {
 	uint64_t gaps;
 };
 
-void record_begin(struct record_writer *writer);
 void record_put(struct record_writer *writer, const struct crabtree_record *record);
 void record_end(struct record_writer *writer);
 

@@ -44,18 +44,7 @@ struct args {
 	uint64_t printed;	/* objects of JSON */
 };
 
-static error_t parse_opt(int key, char *arg, struct argp_state *state)
-{
-	struct args *args = state->input;
-
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	args->side[state->arg_num].path = target_device(arg);
-	return 0;
-}
-
 static const struct argp argp = {
-	.parser = parse_opt,
 	.args_doc = "OLD NEW",
 	.doc = "Print the records in which two stores differ: `- key value' of OLD, `+ key value' of "
 	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
@@ -307,6 +296,8 @@ int verb_diff(struct target *target, int argc, char **argv)
 	verb_parse(&argp, argc, argv, &args);
 	if (target_no_option(target, "diff"))
 		return EXIT_USAGE;
+	args.side[0].path = target_device(target->word[0]);
+	args.side[1].path = target_device(target->word[1]);
 	code = open_side(&args.side[0]);
 	if (!code)
 		code = open_side(&args.side[1]);

@@ -205,17 +205,13 @@ static int report_image(struct target *target, struct json_object *rows)
 	err = crabtree_info(target->ct, &patient.info, sizeof(patient.info));
 	if (!err)
 		err = crabtree_image_supers(target->ct, &supers);
-	if (err) {
-		code = fail(target, err, "doctor");
-	} else {
-		snprintf(patient.path, sizeof(patient.path), "%s", target->image);
-		patient.supers = supers.valid;
-		patient.detached = supers.detached;
-		image_is_ready(&patient.info);
-		code = report(&patient, rows);
-	}
-	target_close(target);
-	return code;
+	if (err)
+		return fail(target, err, "doctor");
+	snprintf(patient.path, sizeof(patient.path), "%s", target->image);
+	patient.supers = supers.valid;
+	patient.detached = supers.detached;
+	image_is_ready(&patient.info);
+	return report(&patient, rows);
 }
 #else
 static int report_image(struct target *target, struct json_object *rows)

@@ -17,7 +17,6 @@
 
 struct args {
 	struct target *target;
-	const char *path;
 	bool hex;
 };
 
@@ -30,16 +29,11 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
-	switch (key) {
-	case 'x':
-		args->hex = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		args->path = arg;
-		return 0;
-	default:
+	(void)arg;
+	if (key != 'x')
 		return ARGP_ERR_UNKNOWN;
-	}
+	args->hex = true;
+	return 0;
 }
 
 static const struct argp argp = {
@@ -124,27 +118,23 @@ static int dump_partial(struct target *target, const char *path, struct record_w
 	return code;
 }
 
-static int dump_file(struct target *target, const struct args *args)
+static int dump_file(struct target *target, const char *path, bool hex)
 {
-	struct record_writer writer = { .hex = args->hex };
+	struct record_writer writer = { .hex = hex };
 	struct stat st;
-	int code = target_spare(target, args->path);
+	int code = target_spare(target, path);
 
 	if (code)
 		return code;
-	if (stat(args->path, &st) || S_ISREG(st.st_mode))
-		return dump_partial(target, args->path, &writer);
-	code = dump_to(target, fopen(args->path, "we"), args->path, &writer);
-	return code ? code : finish(target, args->path, &writer);
+	if (stat(path, &st) || S_ISREG(st.st_mode))
+		return dump_partial(target, path, &writer);
+	code = dump_to(target, fopen(path, "we"), path, &writer);
+	return code ? code : finish(target, path, &writer);
 }
 
-static int dump_stdout(struct target *target, const struct args *args)
+static int dump_stdout(struct target *target, bool hex)
 {
-	struct record_writer writer = {
-		.file = stdout,
-		.json = target->json,
-		.hex = args->hex,
-	};
+	struct record_writer writer = { .file = stdout, .json = target->json, .hex = hex };
 	int code = write_records(target, &writer);
 
 	return writer.gaps ? EXIT_FAILED : code;
@@ -153,14 +143,10 @@ static int dump_stdout(struct target *target, const struct args *args)
 int verb_dump(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target };
-	int code;
+	const char *path;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = args.path && strcmp(args.path, "-") ? dump_file(target, &args) :
-						     dump_stdout(target, &args);
-	target_close(target);
-	return code;
+	path = target->word[0];
+	return target_open(target, CRABTREE_OPEN_READONLY) ?:
+	       (path && strcmp(path, "-") ? dump_file(target, path, args.hex) : dump_stdout(target, args.hex));
 }

@@ -396,9 +396,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_SIZE:
 		args->size = image_size_arg(state, arg);
 		return 0;
-	case ARGP_KEY_ARG:
-		args->to = arg;
-		return 0;
 	case ARGP_KEY_END:
 		if (!args->target->image)
 			arg_error(state, "fsck needs --image, the damaged one");
@@ -423,12 +420,12 @@ int verb_fsck(struct target *target, int argc, char **argv)
 
 	args.target = target;
 	verb_parse(&argp, argc, argv, &args);
+	args.to = target->word[0];
 	code = target_open(target, CRABTREE_OPEN_READONLY);
 	if (code)
 		return code;
 	code = fsck(&args);
 	json_object_put(args.names);
-	target_close(target);
 	return code;
 }
 #else

@@ -266,11 +266,6 @@ int verb_info(struct target *target, int argc, char **argv)
 		return code;
 	err = crabtree_info(target->ct, &info, sizeof(info));
 	if (err)
-		code = fail(target, err, "info");
-	else if (target->json)
-		code = json_print(info_json(target, &info));
-	else
-		code = print_info(target, &info);
-	target_close(target);
-	return code;
+		return fail(target, err, "info");
+	return target->json ? json_print(info_json(target, &info)) : print_info(target, &info);
 }

@@ -43,14 +43,9 @@ const char *item_kind_name(enum item_kind kind)
 
 unsigned int item_format_flags(enum item_kind kind)
 {
-	switch (kind) {
-	case ITEM_BLOB:
-		return CRABTREE_FORMAT_BLOBS;
-	case ITEM_NAMED:
+	if (kind == ITEM_NAMED)
 		return CRABTREE_FORMAT_NAMES;
-	default:
-		return 0;
-	}
+	return kind == ITEM_BLOB ? CRABTREE_FORMAT_BLOBS : 0;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)

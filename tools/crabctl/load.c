@@ -23,7 +23,6 @@
 
 struct args {
 	struct target *target;
-	const char *path;
 	const char *ack;
 	unsigned int flags;
 	uint32_t batch;
@@ -113,9 +112,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_BATCH:
 		args->batch = batch_arg(state, arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		args->path = arg;
 		return 0;
 	case ARGP_KEY_END:
 		batch_end(state, args);
@@ -457,13 +453,14 @@ static int open_ack(struct load *load, const char *path)
 static int open_all(struct load *load)
 {
 	const struct args *args = load->args;
-	bool named = strcmp(args->path, "-");
+	const char *path = load->target->word[0];
+	bool named = strcmp(path, "-");
 	int code;
 
-	load->name = named ? args->path : "standard input";
-	load->file = named ? fopen(args->path, "re") : stdin;
+	load->name = named ? path : "standard input";
+	load->file = named ? fopen(path, "re") : stdin;
 	if (!load->file)
-		return fail_file(args->path, -errno, "open");
+		return fail_file(path, -errno, "open");
 	code = verify_snapshot(load);
 	if (code)
 		return code;
@@ -479,7 +476,7 @@ static int open_all(struct load *load)
 
 static int close_all(struct load *load, int code)
 {
-	int closed = load->target->ct ? target_close(load->target) : EXIT_OK;
+	int closed = target_close(load->target);
 
 	if (load->ack >= 0 && close(load->ack) && !closed)
 		closed = fail_file(load->args->ack, -errno, "close");

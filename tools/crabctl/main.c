@@ -218,5 +218,5 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);
 	snprintf(name, sizeof(name), "crabctl %s", args.verb->name);
 	args.argv[0] = name;
-	return args.verb->run(&args.target, args.argc, args.argv);
+	return target_end(&args.target, args.verb->run(&args.target, args.argc, args.argv));
 }

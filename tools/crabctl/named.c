@@ -7,7 +7,6 @@
 #include "named.h"
 #include "typed.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

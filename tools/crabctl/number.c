@@ -7,43 +7,25 @@
 #include "partial.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
-
-static int digit_value(char c, unsigned int base)
-{
-	int value;
-
-	if (c >= '0' && c <= '9')
-		value = c - '0';
-	else if (tolower((unsigned char)c) >= 'a' && tolower((unsigned char)c) <= 'f')
-		value = tolower((unsigned char)c) - 'a' + 10;
-	else
-		return -1;
-	return value < (int)base ? value : -1;
-}
 
 /* Digits up to @end. NULL, or the error in them */
 static const char *digits_parse(const char *text, const char *end, uint64_t *number)
 {
-	unsigned int base = 10;
-	uint64_t sum = 0;
-	int digit;
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	unsigned long long value;
+	char *stop;
 
-	if (end - text > 2 && text[0] == '0' && tolower((unsigned char)text[1]) == 'x') {
-		base = 16;
-		text += 2;
-	}
 	if (text == end)
 		return "not a number";
-	for (; text < end; text++) {
-		digit = digit_value(*text, base);
-		if (digit < 0)
-			return "not a number (decimal, or hexadecimal as 0x...)";
-		if (__builtin_mul_overflow(sum, base, &sum) ||
-		    __builtin_add_overflow(sum, digit, &sum))
-			return "larger than 2^64-1";
-	}
-	*number = sum;
+	errno = 0;
+	value = strtoull(text, &stop, hex ? 16 : 10);
+	if (!isdigit((unsigned char)*text) || (stop != end && !errno))	/* it takes blanks and signs */
+		return "not a number (decimal, or hexadecimal as 0x...)";
+	if (errno)
+		return "larger than 2^64-1";
+	*number = value;
 	return NULL;
 }
 
@@ -133,22 +115,16 @@ static const char uuid_form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN])
 {
-	const char *form = uuid_form;
-	unsigned int nibble = 0;
-	size_t i;
-	int digit;
+	size_t i, n;
 
-	memset(uuid, 0, CRABTREE_UUID_LEN);
-	for (i = 0; form[i] == '-' ? text[i] == '-' : form[i] && text[i]; i++) {
-		if (form[i] == '-')
-			continue;
-		digit = digit_value(text[i], 16);
-		if (digit < 0)
-			break;
-		uuid[nibble / 2] |= digit << (nibble % 2 ? 0 : 4);
-		nibble++;
+	for (i = 0; uuid_form[i]; i++)
+		if (uuid_form[i] == '-' ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
+			return false;
+	for (i = 0, n = 0; n < CRABTREE_UUID_LEN; i += 2) {
+		i += text[i] == '-';
+		sscanf(text + i, "%2hhx", &uuid[n++]);
 	}
-	return !form[i] && !text[i];
+	return !text[i];
 }
 
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN])

@@ -165,13 +165,6 @@ void json_elements_end(uint64_t count)
 	puts(count ? "\n]" : "[]");
 }
 
-void record_begin(struct record_writer *writer)
-{
-	writer->count = 0;
-	if (writer->json)
-		fputc('[', writer->file);
-}
-
 void record_put(struct record_writer *writer, const struct crabtree_record *record)
 {
 	const char *fmt = writer->hex ? "0x%" PRIx64 " 0x%" PRIx64 "\n" :
@@ -180,7 +173,7 @@ void record_put(struct record_writer *writer, const struct crabtree_record *reco
 	line_begin(writer->file, LINE_NUMBERS);
 	if (writer->json)	/* numbers only: nothing here needs escaping */
 		fprintf(writer->file, "%s\n  { \"key\": %" PRIu64 ", \"value\": %" PRIu64 " }",
-			writer->count ? "," : "", (uint64_t)record->key, (uint64_t)record->value);
+			writer->count ? "," : "[", (uint64_t)record->key, (uint64_t)record->value);
 	else
 		fprintf(writer->file, fmt, (uint64_t)record->key, (uint64_t)record->value);
 	writer->count++;
@@ -189,5 +182,5 @@ void record_put(struct record_writer *writer, const struct crabtree_record *reco
 void record_end(struct record_writer *writer)
 {
 	if (writer->json)
-		fputs(writer->count ? "\n]\n" : "]\n", writer->file);
+		fputs(writer->count ? "\n]\n" : "[]\n", writer->file);
 }

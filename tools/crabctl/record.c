@@ -239,20 +239,12 @@ static int del(struct target *target, struct args *args)
 	return json_print(json);
 }
 
-static int with_target(struct target *target, unsigned int flags, struct args *args,
-		       int (*run)(struct target *target, struct args *args))
-{
-	int code = target_open(target, flags);
-
-	return code ? code : target_end(target, run(target, args));
-}
-
 int verb_get(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target, .text = true };
 
 	verb_parse(&get_argp, argc, argv, &args);
-	return with_target(target, CRABTREE_OPEN_READONLY, &args, get);
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: get(target, &args);
 }
 
 int verb_put(struct target *target, int argc, char **argv)
@@ -260,7 +252,7 @@ int verb_put(struct target *target, int argc, char **argv)
 	struct args args = { .target = target };
 
 	verb_parse(&put_argp, argc, argv, &args);
-	return with_target(target, 0, &args, put);
+	return target_open(target, 0) ?: put(target, &args);
 }
 
 int verb_swap(struct target *target, int argc, char **argv)
@@ -268,7 +260,7 @@ int verb_swap(struct target *target, int argc, char **argv)
 	struct args args = { .target = target, .swap = true };
 
 	verb_parse(&swap_argp, argc, argv, &args);
-	return with_target(target, 0, &args, swap);
+	return target_open(target, 0) ?: swap(target, &args);
 }
 
 int verb_add(struct target *target, int argc, char **argv)
@@ -276,7 +268,7 @@ int verb_add(struct target *target, int argc, char **argv)
 	struct args args = { .target = target };
 
 	verb_parse(&add_argp, argc, argv, &args);
-	return with_target(target, 0, &args, add);
+	return target_open(target, 0) ?: add(target, &args);
 }
 
 int verb_del(struct target *target, int argc, char **argv)
@@ -285,5 +277,5 @@ int verb_del(struct target *target, int argc, char **argv)
 	struct args args = { .target = target, .to = &to };
 
 	verb_parse(&del_argp, argc, argv, &args);
-	return with_target(target, 0, &args, del);
+	return target_open(target, 0) ?: del(target, &args);
 }

@@ -72,9 +72,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_YES:
 		restore->yes = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		restore->path = arg;
-		return 0;
 	case ARGP_KEY_END:
 		parse_end(state, restore);
 		return 0;
@@ -226,8 +223,8 @@ int verb_restore(struct target *target, int argc, char **argv)
 	int code;
 
 	verb_parse(&argp, argc, argv, &restore);
-	name = strcmp(restore.path, "-") ? restore.path : "standard input";
-	file = stream_file(restore.path, name, "restore");
+	name = strcmp(target->word[0], "-") ? target->word[0] : "standard input";
+	file = stream_file(target->word[0], name, "restore");
 	if (!file)
 		return EXIT_FAILED;
 	stream_open(&stream, file, name);

@@ -10,7 +10,6 @@
 /**
  * struct restore - a snapshot that becomes a store
  * @target: the image or the device
- * @path: of the snapshot; "-": standard input
  * @size: of the image; 0: that of the old file
  * @force: replace a store that is there
  * @yes: do not ask
@@ -20,7 +19,6 @@
  */
 struct restore {
 	struct target *target;
-	const char *path;
 	uint64_t size;
 	bool force;
 	bool yes;

@@ -64,11 +64,7 @@ static const struct argp argp = {
 
 static int scan(struct target *target, const struct args *args)
 {
-	struct record_writer writer = {
-		.file = stdout,
-		.json = target->json,
-		.hex = args->hex,
-	};
+	struct record_writer writer = { .file = stdout, .json = target->json, .hex = args->hex };
 	struct walk walk = {
 		.target = target,
 		.verb = "scan",
@@ -94,13 +90,7 @@ int verb_scan(struct target *target, int argc, char **argv)
 		.limit = UINT64_MAX,
 		.last = UINT64_MAX,
 	};
-	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = scan(target, &args);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: scan(target, &args);
 }

@@ -144,11 +144,8 @@ int verb_snapshot(struct target *target, int argc, char **argv)
 	if (code)
 		return code;
 	if (!strcmp(path, "-"))
-		code = write_snapshot(target, &stream);
-	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		code = fail_file(path, -EINVAL, "snapshot (not a regular file; - is standard output)");
-	else
-		code = write_file(target, path, &stream);
-	target_close(target);
-	return code;
+		return write_snapshot(target, &stream);
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return fail_file(path, -EINVAL, "snapshot (not a regular file; - is standard output)");
+	return write_file(target, path, &stream);
 }

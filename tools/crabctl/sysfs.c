@@ -15,11 +15,7 @@
 
 static int by_number(const void *a, const void *b)
 {
-	const char *x = *(const char * const *)a;
-	const char *y = *(const char * const *)b;
-	size_t lx = strlen(x), ly = strlen(y);
-
-	return lx != ly ? (lx > ly) - (lx < ly) : strcmp(x, y);
+	return strverscmp(*(const char * const *)a, *(const char * const *)b);
 }
 
 void sysfs_glob(const char *pattern, glob_t *found)

@@ -113,15 +113,19 @@ static void check_words(struct argp_state *state, const char *words, const char 
 static error_t parse_verb(int key, char *arg, struct argp_state *state)
 {
 	const struct verb *verb = state->input;
+	struct target *target = *(struct target **)verb->args;
+	error_t err = ARGP_ERR_UNKNOWN;
 
 	if (key == ARGP_KEY_INIT)
-		state->child_inputs[0] = *(struct target **)verb->args;
+		state->child_inputs[0] = target;
 	if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
 		check_words(state, verb->argp->args_doc, arg);
-	if (!verb->argp->parser)
-		return ARGP_ERR_UNKNOWN;
+	if (key == ARGP_KEY_ARG && state->arg_num < TARGET_WORDS)
+		target->word[state->arg_num] = arg;
 	state->input = verb->args;
-	return verb->argp->parser(key, arg, state);
+	if (verb->argp->parser)
+		err = verb->argp->parser(key, arg, state);
+	return key == ARGP_KEY_ARG ? 0 : err;
 }
 
 void verb_parse(const struct argp *argp, int argc, char **argv, void *args)
@@ -142,28 +146,12 @@ void verb_parse_bare(struct target *target, const char *doc, int argc, char **ar
 	verb_parse(&argp, argc, argv, &target);
 }
 
-struct file_args {
-	struct target *target;
-	const char *file;
-};
-
-static error_t parse_file(int key, char *arg, struct argp_state *state)
-{
-	struct file_args *args = state->input;
-
-	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
-	args->file = arg;
-	return 0;
-}
-
 const char *verb_parse_file(struct target *target, const char *doc, int argc, char **argv)
 {
-	const struct argp argp = { .parser = parse_file, .args_doc = "FILE|-", .doc = doc };
-	struct file_args args = { .target = target };
+	const struct argp argp = { .args_doc = "FILE|-", .doc = doc };
 
-	verb_parse(&argp, argc, argv, &args);
-	return args.file;
+	verb_parse(&argp, argc, argv, &target);
+	return target->word[0];
 }
 
 const char *target_path(const struct target *target)
@@ -276,7 +264,7 @@ int target_close(struct target *target)
 	return err ? fail_file(target_path(target), err, "close") : EXIT_OK;
 }
 
-/* Closes it; the exit code of the verb, or else of the close */
+/* Closes it, if it is open; the exit code of the verb, or else of the close */
 int target_end(struct target *target, int code)
 {
 	int closed = target_close(target);

@@ -169,13 +169,7 @@ static const struct argp argp = {
 int verb_top(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target, .interval_ms = 1000 };
-	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = top(&args);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: top(&args);
 }

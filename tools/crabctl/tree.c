@@ -152,7 +152,6 @@ int verb_tree(struct target *target, int argc, char **argv)
 	code = show(&tree);
 	free(tree.fill);
 	free(tree.list);
-	target_close(target);
 	return code;
 }
 #else

@@ -86,7 +86,6 @@ static void print_records(const struct tree *tree, struct record_writer *writer)
 
 	if (crabtree_iter_new(tree->target->ct, leaf->low, leaf->high, &iter))
 		return;
-	record_begin(writer);
 	while (crabtree_iter_next(iter, &record) > 0)
 		record_put(writer, &record);
 	record_end(writer);

@@ -39,18 +39,12 @@ const char *type_name(unsigned int type)
 /* Length of an unsigned number; 0: it is none */
 static uint32_t unsigned_bytes(unsigned int type)
 {
-	switch (type) {
-	case CRABTREE_TYPE_U8:
-		return 1;
-	case CRABTREE_TYPE_U16:
-		return 2;
-	case CRABTREE_TYPE_U32:
-		return 4;
-	case CRABTREE_TYPE_U64:
-		return 8;
-	default:
-		return 0;
-	}
+	static const uint8_t bytes[TYPES] = {
+		[CRABTREE_TYPE_U8] = 1, [CRABTREE_TYPE_U16] = 2, [CRABTREE_TYPE_U32] = 4,
+		[CRABTREE_TYPE_U64] = 8,
+	};
+
+	return type < TYPES ? bytes[type] : 0;
 }
 
 static const char *unsigned_parse(const char *text, uint32_t bytes, void *value)

@@ -104,7 +104,6 @@ int walk_records(const struct walk *walk, struct record_writer *writer)
 	err = walk_begin(walk, walk->reverse, &iter);
 	if (err)
 		return fail(walk->target, err, "%s", walk->verb);
-	record_begin(writer);
 	err = walk_on(walk, iter, writer);
 	record_end(writer);
 	progress_clear();

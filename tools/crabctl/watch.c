@@ -17,8 +17,6 @@
 
 struct args {
 	struct target *target;
-	const char *from;	/* or the prefix of names */
-	const char *to;
 	uint64_t count;		/* changes to print */
 	uint64_t entries;
 	uint64_t printed;
@@ -45,9 +43,6 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 		args->entries = number_arg(state, "--entries", arg);
 		if (!args->entries || args->entries > CRABTREE_WATCH_ENTRIES_MAX)
 			arg_error(state, "--entries %s: 1 to %u", arg, CRABTREE_WATCH_ENTRIES_MAX);
-		return 0;
-	case ARGP_KEY_ARG:
-		*(state->arg_num ? &args->to : &args->from) = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -195,13 +190,14 @@ static int follow_watch(struct args *args, int fd, bool names)
 
 static int watch_keys(struct args *args)
 {
+	const char * const *word = args->target->word;
 	uint64_t from = 0, to = CRABTREE_KEY_RESERVED - 1;
-	int code = args->from ? key_read("watch", args->from, &from) : EXIT_OK;
+	int code = word[0] ? key_read("watch", word[0], &from) : EXIT_OK;
 
-	if (!code && args->to)
-		code = key_read("watch", args->to, &to);
+	if (!code && word[1])
+		code = key_read("watch", word[1], &to);
 	if (!code && from > to) {
-		message("watch: %s to %s: the range ends below its start", args->from, args->to);
+		message("watch: %s to %s: the range ends below its start", word[0], word[1]);
 		code = EXIT_USAGE;
 	}
 	return code ? code :
@@ -210,10 +206,11 @@ static int watch_keys(struct args *args)
 
 static int watch_names(struct args *args)
 {
-	const char *prefix = args->from ? args->from : "";
+	const char * const *word = args->target->word;
+	const char *prefix = word[0] ? word[0] : "";
 
-	if (args->to) {
-		message("watch: %s: a store of names has one argument, PREFIX", args->to);
+	if (word[1]) {
+		message("watch: %s: a store of names has one argument, PREFIX", word[1]);
 		return EXIT_USAGE;
 	}
 	if (prefix_check("watch", prefix))
@@ -225,7 +222,7 @@ static int watch_names(struct args *args)
 static int watch(struct args *args)
 {
 	struct target *target = args->target;
-	int code = target_store(target, "watch", args->from);
+	int code = target_store(target, "watch", target->word[0]);
 
 	if (code)
 		return code;
@@ -238,13 +235,7 @@ static int watch(struct args *args)
 int verb_watch(struct target *target, int argc, char **argv)
 {
 	struct args args = { .target = target, .count = UINT64_MAX };
-	int code;
 
 	verb_parse(&argp, argc, argv, &args);
-	code = target_open(target, CRABTREE_OPEN_READONLY);
-	if (code)
-		return code;
-	code = watch(&args);
-	target_close(target);
-	return code;
+	return target_open(target, CRABTREE_OPEN_READONLY) ?: watch(&args);
 }

@@ -82,10 +82,7 @@ int crabtree_add(struct crabtree *ct, uint64_t key, uint64_t addend, unsigned in
 
 int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value)
 {
-	struct crabtree_search search = {
-		.size = sizeof(search),
-		.key = key,
-	};
+	struct crabtree_search search = { .size = sizeof(search), .key = key };
 	int err = call(ct, CRABTREE_SEARCH, &search);
 
 	if (!err)
@@ -96,11 +93,7 @@ int crabtree_search(struct crabtree *ct, uint64_t key, uint64_t *value)
 int crabtree_seek(struct crabtree *ct, uint64_t key, unsigned int flags,
 		  struct crabtree_record *record)
 {
-	struct crabtree_search search = {
-		.size = sizeof(search),
-		.flags = flags,
-		.key = key,
-	};
+	struct crabtree_search search = { .size = sizeof(search), .flags = flags, .key = key };
 	int err = call(ct, CRABTREE_SEARCH, &search);
 
 	if (!err)
@@ -110,10 +103,7 @@ int crabtree_seek(struct crabtree *ct, uint64_t key, unsigned int flags,
 
 int crabtree_delete(struct crabtree *ct, uint64_t key, uint64_t *old_value)
 {
-	struct crabtree_delete delete = {
-		.size = sizeof(delete),
-		.key = key,
-	};
+	struct crabtree_delete delete = { .size = sizeof(delete), .key = key };
 	int err = call(ct, CRABTREE_DELETE, &delete);
 
 	if (!err && old_value)

@@ -6,7 +6,6 @@
  * Invariant: FORMAT is never preceded by an attach of this handle, unless the
  * caller used the old store: a refused FORMAT has changed nothing.
  */
-#include "crabtree_image.h"
 #include "image.h"
 
 #include <device/verbs.h>

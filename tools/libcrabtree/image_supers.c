@@ -8,7 +8,6 @@
 #include "crabtree_image.h"
 #include "image.h"
 
-#include <errno.h>
 #include <shared/super.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -13,8 +13,7 @@
 #include "actor.h"
 #include "tests/rng.h"
 
-/* Number of the lowest key >= @key */
-static uint32_t key_from(const struct actor *actor, uint64_t key)
+uint32_t actor_key_from(const struct actor *actor, uint64_t key)
 {
 	uint32_t i;
 
@@ -193,7 +192,7 @@ static void actor_seek(struct actor *actor, uint32_t key, bool up)
 
 	if (err && err != -ENOENT)
 		history_fault(actor->history, "seek: error %d", err);
-	found = err ? (up ? actor->history->keys : 0) : key_from(actor, record.key);
+	found = err ? (up ? actor->history->keys : 0) : actor_key_from(actor, record.key);
 	if (up)
 		actor_passed(actor, HISTORY_SEEK, invoked, shape, key, found + !err, &record,
 			     !err);
@@ -233,7 +232,7 @@ static void actor_scan(struct actor *actor, uint32_t from, uint32_t to, uint32_t
 		invoked = actor_begin(actor, 0);
 		if (!actor_scan_call(actor, &scan))
 			return;
-		next = scan.done ? to + 1 : key_from(actor, records[scan.count - 1].key) + 1;
+		next = scan.done ? to + 1 : actor_key_from(actor, records[scan.count - 1].key) + 1;
 		actor_passed(actor, call, invoked, shape, from, next, records, scan.count);
 		from = next;
 		if (!scan.done)
@@ -270,7 +269,7 @@ static void actor_scan_back(struct actor *actor, uint32_t from, uint32_t to, uin
 		if (!actor_scan_call(actor, &scan))
 			return;
 		records_turn(records, scan.count);
-		next = scan.done ? from : key_from(actor, records[0].key);
+		next = scan.done ? from : actor_key_from(actor, records[0].key);
 		actor_passed(actor, HISTORY_SCAN, invoked, shape, next, end, records, scan.count);
 		end = next;
 		if (!scan.done)

@@ -141,6 +141,9 @@ struct actor {
  */
 void actor_snap(struct actor *actor);
 
+/* Number of the lowest key >= @key */
+uint32_t actor_key_from(const struct actor *actor, uint64_t key);
+
 /**
  * actor_act() - do one random operation and record it
  * @actor: the actor

@@ -2,7 +2,6 @@
 /*
  * This file implements histories: their memory, and their text.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
  *
  * Invariant: a span covers every gap in which its key can have its value.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "moment.h"

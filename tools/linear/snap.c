@@ -51,16 +51,6 @@ static void saw_range(struct reading *reading, uint32_t key, uint32_t end,
 			      "of order", record[i].key);
 }
 
-/* Number of the lowest key >= @key */
-static uint32_t key_from(const struct actor *actor, uint64_t key)
-{
-	uint32_t i;
-
-	for (i = 0; i < actor->history->keys && actor->keys[i] < key; i++)
-		;
-	return i;
-}
-
 static int read_key(struct reading *reading)
 {
 	struct actor *actor = reading->actor;
@@ -83,7 +73,7 @@ static int read_near(struct reading *reading)
 
 	if (err && err != -ENOENT)
 		return err;
-	found = err ? (up ? actor->history->keys : 0) : key_from(actor, record.key);
+	found = err ? (up ? actor->history->keys : 0) : actor_key_from(actor, record.key);
 	if (up)
 		saw_range(reading, key, found + !err, &record, !err);
 	else
@@ -107,7 +97,7 @@ static int read_all(struct reading *reading)
 		if (err)
 			return err;
 		next = scan.done ? actor->history->keys :
-				   key_from(actor, records[scan.count - 1].key) + 1;
+				   actor_key_from(actor, records[scan.count - 1].key) + 1;
 		saw_range(reading, from, next, records, scan.count);
 		from = next;
 		scan.start = scan.done ? 0 : records[scan.count - 1].key + 1;

@@ -6,10 +6,7 @@
 . "$2/tap.sh"
 here=$2
 suite 58
-c()
-{
-	"$crabctl" --image b.img "$@"
-}
+image=b.img
 # same KEY FILE: the value of the key is the content of the file
 same()
 {

@@ -5,10 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 85
-c()
-{
-	"$crabctl" --image v.img "$@"
-}
+image=v.img
 # commit LINE...: a file of these lines
 commit()
 {

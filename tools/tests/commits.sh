@@ -5,10 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 47
-c()
-{
-	"$crabctl" --image c.img "$@"
-}
+image=c.img
 # commit LINE...: a file of these lines
 commit()
 {

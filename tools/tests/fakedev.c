@@ -46,11 +46,7 @@
 FILE *__real_fopen64(const char *path, const char *mode);
 int __real_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found);
 int __real_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
-FILE *__wrap_fopen64(const char *path, const char *mode);
-int __wrap_glob64(const char *pattern, int flags, int (*error)(const char *, int), glob_t *found);
 int __real_unlink(const char *path);
-int __wrap_unlink(const char *path);
-int __wrap_crabtree_open(struct crabtree **ct, const char *path, unsigned int flags);
 int __real_close(int fd);
 int __real_ioctl(int fd, unsigned long cmd, void *arg);
 int __real_msync(void *base, size_t len, int flags);
@@ -60,16 +56,6 @@ int __real_rename(const char *from, const char *to);
 int __real_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 int __real_fsync(int fd);
 int __real_syncfs(int fd);
-int __wrap_close(int fd);
-int __wrap_fsync(int fd);
-int __wrap_syncfs(int fd);
-int __wrap_ioctl(int fd, unsigned long cmd, ...);
-int __wrap_msync(void *base, size_t len, int flags);
-ssize_t __wrap_write(int fd, const void *buf, size_t len);
-int __wrap_control_command(const char *command, char *answer);
-int __wrap_flock(int fd, int operation);
-int __wrap_rename(const char *from, const char *to);
-int __wrap_renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 
 static struct crabtree *image;
 static int device = -1;

@@ -5,10 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 100
-c()
-{
-	"$crabctl" --image i.img "$@"
-}
+image=i.img
 
 # poke FILE OFFSET: invert the bits of one byte
 poke()

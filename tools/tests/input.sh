@@ -6,10 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 87
-c()
-{
-	"$crabctl" --image i.img "$@"
-}
+image=i.img
 
 run c format --size 64K
 run c put 1 1

@@ -8,7 +8,6 @@
 #include <backend.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,10 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 69
-c()
-{
-	"$crabctl" --image i.img "$@"
-}
+image=i.img
 
 fresh()
 {

@@ -6,10 +6,6 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 91
-c()
-{
-	"$crabctl" "$@"
-}
 # during COMMAND ARGUMENT...: crabctl, with the command before its first rename
 during()
 {

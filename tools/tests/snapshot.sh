@@ -6,17 +6,9 @@
 . "$2/tap.sh"
 here=$2
 suite 105
-c()
-{
-	"$crabctl" "$@"
-}
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
-}
-fake()
-{
-	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
 }
 
 c --image a format --size 256K --label "my store" > made

@@ -6,14 +6,6 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 63
-c()
-{
-	"$crabctl" "$@"
-}
-fake()
-{
-	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
-}
 
 # Blobs: no bytes, line feeds and zeros, as long as possible, text that looks like a stream
 c --image a format --size 1M --blobs --label values > made

@@ -42,22 +42,29 @@ def outcome(call, *arguments, **options):
         return type(error), getattr(error, "errno", None)
 
 
-class Machine(RuleBasedStateMachine):
-    """A store and a dict."""
+class StoreMachine(RuleBasedStateMachine):
+    """A store and a dict. @kind: of the store, for create()"""
     engine, layout = ENGINES[0]
-    options = {}
+    size, kind, options = 2 << 20, {}, {}
 
     def __init__(self):
         super().__init__()
         if os.path.exists(IMAGE):
             os.unlink(IMAGE)
-        self.store = crabtree.create(IMAGE, 256 << 10, "python", engine=self.engine, layout=self.layout, **self.options)
+        self.store = crabtree.create(IMAGE, self.size, "python", engine=self.engine, layout=self.layout,
+                                     **self.kind, **self.options)
         self.model = {}
+        self.last = 0   # version
 
     def teardown(self):
         """The image is sound."""
         assert self.store.check() is None
         self.store.close()
+
+
+class Machine(StoreMachine):
+    """A store of records."""
+    size = 256 << 10
 
     def expect_insert(self, key, value, create=False, replace=False):
         """The result of an insert, and its effect on the model."""
@@ -253,24 +260,9 @@ def commits():
         tap.ok("another kind" in raises(crabtree.Error, store.commit, most[:1]), "a commit in a store without commits")
 
 
-class BlobMachine(RuleBasedStateMachine):
+class BlobMachine(StoreMachine):
     """A store of blobs and a dict of bytes and versions."""
-    engine, layout = ENGINES[0]
-    options = {}
-
-    def __init__(self):
-        super().__init__()
-        if os.path.exists(IMAGE):
-            os.unlink(IMAGE)
-        self.store = crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, blobs=True,
-                                     **self.options)
-        self.model = {}
-        self.last = 0
-
-    def teardown(self):
-        """The image is sound."""
-        assert self.store.check() is None
-        self.store.close()
+    kind = {"blobs": True}
 
     def expect_put(self, key, flags, version):
         """The error of a put that must be refused, or None."""

@@ -44,6 +44,19 @@ run()
 	"$@" > "$tmp/out" 2> "$tmp/err" < /dev/null || code=$?
 }
 
+# c ARGUMENT...: crabctl, on the image of the suite if it has set one
+image=
+c()
+{
+	"$crabctl" ${image:+--image "$image"} "$@"
+}
+
+# fake ARGUMENT...: the same on a device that is an image, FAKE_IMAGE (fakedev.c)
+fake()
+{
+	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
+}
+
 # t NAME CODE OUT ERR COMMAND...: OUT and ERR are regular expressions that one
 # line must match; empty means that nothing may be printed, - means any output
 t()

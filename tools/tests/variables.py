@@ -14,7 +14,7 @@ import crabtree
 import store as tests
 from crabtree._library import Name as NameOfLibrary
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import rule
 from store import ENGINES, IMAGE, outcome, raises, tap
 
 SIZES = {"bool": 1, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "i64": 8, "f64": 8}
@@ -39,28 +39,17 @@ def utf8(text):
     return text.encode(errors="surrogateescape")
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(tests.StoreMachine):
     """A store of names and a dict of crabtree.Variable."""
-    engine, layout = ENGINES[0]
-    options = {}
+    kind = {"names": True}
 
     def __init__(self):
         super().__init__()
-        if os.path.exists(IMAGE):
-            os.unlink(IMAGE)
-        self.open(crabtree.create(IMAGE, 2 << 20, "python", engine=self.engine, layout=self.layout, names=True,
-                                  **self.options))
-        self.model = {}
-        self.last = 0
+        self.open(self.store)
 
     def open(self, store):
         """Go on with this handle."""
         self.store, self.variables = store, store.variables
-
-    def teardown(self):
-        """The image is sound."""
-        assert self.store.check() is None
-        self.store.close()
 
     expect_put = tests.BlobMachine.expect_put
 

@@ -5,10 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 suite 91
-c()
-{
-	"$crabctl" --image i.img "$@"
-}
+image=i.img
 uuid=00112233-4455-6677-8899-aabbccddeeff
 
 t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version

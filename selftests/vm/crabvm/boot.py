@@ -80,9 +80,7 @@ def parser(description):
 @functools.cache
 def kernel_dir(name):
     """The directory of a kernel, which is fetched or built if necessary."""
-    done = subprocess.run([os.path.join(HERE, "kernel"), name], check=True,
-                          stdout=subprocess.PIPE, text=True)
-    return done.stdout.strip()
+    return subprocess.check_output([os.path.join(HERE, "kernel"), name], text=True).strip()
 
 
 @functools.cache

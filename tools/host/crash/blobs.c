@@ -305,9 +305,7 @@ static void condition_fill(struct crab_store *store, const struct crab_batch_op 
 			   enum crab_commit_when when, struct crab_blob_write *write)
 {
 	u8 found[BYTES_MAX], want[BYTES_MAX];
-	struct crab_blob_read read = {
-		.key = op->key, .buffer = found, .capacity = sizeof(found),
-	};
+	struct crab_blob_read read = { .key = op->key, .buffer = found, .capacity = sizeof(found) };
 
 	if (when == CRAB_WHEN_EXISTS)
 		write->mode = CRAB_INSERT_REPLACE;

@@ -38,7 +38,7 @@ static double seconds(void)
 /* Loads first: they take longest */
 static int list(const char *tier)
 {
-	static const char * const tiers[] = { "tiny", "quick", "long", "full" };
+	static const char * const tiers[] = { "quick", "tiny", "long", "full" };
 	const struct host_driver * const *driver;
 	const struct space *space;
 	const struct load *load;

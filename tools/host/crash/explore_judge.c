@@ -37,9 +37,7 @@ int explore_holds(struct explore *x, struct crab_store *store, const struct cont
 struct crab_store *explore_attach(struct explore *x, bool readonly,
 				 struct crab_attach_report *report)
 {
-	struct crab_attach_options options = {
-		.readonly = readonly, .tuning = &x->space->tuning,
-	};
+	struct crab_attach_options options = { .readonly = readonly, .tuning = &x->space->tuning };
 
 	x->counts.recoveries++;
 	return crab_store_attach(&x->media, &options, report);

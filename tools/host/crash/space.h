@@ -14,8 +14,8 @@
 struct host_driver;
 
 enum space_tier {
+	SPACE_QUICK,		/* `make check`: where a table names no other */
 	SPACE_TINY,		/* `make check`, with sanitizers as well */
-	SPACE_QUICK,		/* `make check` */
 	SPACE_LONG,		/* `make crash`: larger than a quick one of the same kind */
 	SPACE_FULL,		/* `make crash-full` */
 };

@@ -2,7 +2,6 @@
 /*
  * This file implements the reference map and its comparison with a store.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/err.h>
@@ -13,11 +12,17 @@
 
 #include "media/persist.h"
 #include "model.h"
+#include "store/blob.h"
+#include "store/named.h"
 #include "store/snap.h"
 #include "store/store_priv.h"
 #include "tap.h"
+#include "test.h"
 
 #define SCAN_CAP	512
+
+struct crab_media media;
+struct crab_store *store;
 
 const char * const model_kind_names[MODEL_KINDS] = { "uniform", "dense", "clustered" };
 
@@ -291,13 +296,44 @@ struct crab_store_info store_info(struct crab_store *store)
 	return info;
 }
 
-void store_check_good(struct crab_store *store)
+struct crab_check_report store_check_good(struct crab_store *store)
 {
 	struct crab_check_report report;
 
 	tap_check(!crab_store_check(store, &report), "CHECK fails");
 	tap_check(!report.damage.count, "CHECK finds %llu, at %llu: %s", report.damage.count,
 		  report.damage.offset, report.damage.what);
+	return report;
+}
+
+int store_blob_put(struct crab_store *store, u64 key, const void *data, u32 bytes)
+{
+	struct crab_blob_write put = { .key = key, .data = data, .bytes = bytes };
+
+	return crab_blob_put(store, &put);
+}
+
+int store_blob_erase(struct crab_store *store, u64 key)
+{
+	struct crab_blob_write erase = { .key = key };
+
+	return crab_blob_erase(store, &erase);
+}
+
+int store_name_put(struct crab_store *store, const char *name, u32 name_bytes, const void *data, u32 bytes)
+{
+	struct crab_blob_write put = {
+		.name = name, .name_bytes = name_bytes, .data = data, .bytes = bytes,
+	};
+
+	return crab_named_put(store, &put);
+}
+
+int store_name_erase(struct crab_store *store, const char *name, u32 name_bytes)
+{
+	struct crab_blob_write erase = { .name = name, .name_bytes = name_bytes };
+
+	return crab_named_erase(store, &erase);
 }
 
 struct crab_snap *store_snap(struct crab_store *store)
@@ -369,10 +405,15 @@ u32 leaf_bytes_of(const char *engine, const char *layout)
 	return clamp(512U, found->leaf_min, found->leaf_max);
 }
 
-struct crab_store *store_make(struct crab_media *media, const struct crab_format_options *options)
+struct crab_store *store_make(struct crab_media *media, const char *engine, const char *layout,
+			      u32 leaf_bytes, unsigned int kind)
 {
+	const struct crab_format_options options = {
+		.force = true, .engine = engine, .layout = layout, .label = "test", .leaf_bytes = leaf_bytes,
+		.blobs = kind & STORE_BLOBS, .names = kind & STORE_NAMES, .commits = kind & STORE_COMMITS,
+	};
 	char reason[CRAB_REASON_LEN];
-	int err = crab_store_format(media, options, reason);
+	int err = crab_store_format(media, &options, reason);
 
 	if (err)
 		tap_bail("format: %d %s", err, reason);
@@ -382,10 +423,11 @@ struct crab_store *store_make(struct crab_media *media, const struct crab_format
 struct crab_store *store_format_attach(struct crab_media *media, const char *engine,
 				       const char *layout, u32 leaf_bytes)
 {
-	struct crab_format_options options = {
-		.force = true, .leaf_bytes = leaf_bytes, .engine = engine, .layout = layout,
-		.label = "test",
-	};
+	return store_make(media, engine, layout, leaf_bytes, STORE_RECORDS);
+}
 
-	return store_make(media, &options);
+void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes)
+{
+	media = media_create(size);
+	store = store_format_attach(&media, engine, layout, leaf_bytes);
 }

@@ -23,8 +23,13 @@ int store_put(struct crab_store *store, u64 key, u64 value);
 /* The answer of INFO */
 struct crab_store_info store_info(struct crab_store *store);
 
-/* CHECK must find no damage */
-void store_check_good(struct crab_store *store);
+/* CHECK must find no damage; returns its report */
+struct crab_check_report store_check_good(struct crab_store *store);
+/* Calls of a store of blobs, or of names, of which only the error counts */
+int store_blob_put(struct crab_store *store, u64 key, const void *data, u32 bytes);
+int store_blob_erase(struct crab_store *store, u64 key);
+int store_name_put(struct crab_store *store, const char *name, u32 name_bytes, const void *data, u32 bytes);
+int store_name_erase(struct crab_store *store, const char *name, u32 name_bytes);
 
 /* Opens a snapshot; NULL: no memory */
 struct crab_snap *store_snap(struct crab_store *store);
@@ -141,21 +146,28 @@ void media_destroy(struct crab_media *media);
  */
 u32 leaf_bytes_of(const char *engine, const char *layout);
 
+/* The kind of a store, for FORMAT */
+enum { STORE_RECORDS = 0, STORE_BLOBS = 1, STORE_NAMES = 2, STORE_COMMITS = 4 };
+
 /**
  * store_make() - format a region and attach the store
  * @media: the region
- * @options: of FORMAT
+ * @engine: name of the engine
+ * @layout: name of the layout
+ * @leaf_bytes: size of leaves; 0: the default of the layout
+ * @kind: a sum of STORE_...
  *
  * Return: the store; an error ends the program.
  */
-struct crab_store *store_make(struct crab_media *media, const struct crab_format_options *options);
+struct crab_store *store_make(struct crab_media *media, const char *engine, const char *layout,
+			      u32 leaf_bytes, unsigned int kind);
 
 /**
- * store_format_attach() - store_make() for an engine
+ * store_format_attach() - store_make() for a store of records
  * @media: the region
  * @engine: name of the engine
  * @layout: name of the layout
- * @leaf_bytes: size of leaves
+ * @leaf_bytes: size of leaves; 0: the default of the layout
  *
  * Return: the store; an error ends the program.
  */

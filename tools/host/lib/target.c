@@ -6,8 +6,6 @@
  *
  * Locking: one thread.
  */
-#include <stdlib.h>
-
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>

@@ -21,4 +21,17 @@
 #include "tap.h"
 #include "tests/rng.h"
 
+/* The region and the store of a program that has one of each at a time */
+extern struct crab_media media;
+extern struct crab_store *store;
+
+/**
+ * store_begin() - make this region, and this store of records in it
+ * @size: of the region
+ * @engine: name of the engine
+ * @layout: name of the layout
+ * @leaf_bytes: size of leaves
+ */
+void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes);
+
 #endif /* CRAB_HOST_TEST_H */

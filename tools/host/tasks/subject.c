@@ -159,7 +159,8 @@ static int call_seek(void *arg, uint64_t key, bool up, struct actor_record *reco
 	return err;
 }
 
-static int call_scan(void *arg, struct actor_scan *scan)
+/* @snap: or NULL, the store as it is now */
+static int call_snap_scan(void *arg, void *snap, struct actor_scan *scan)
 {
 	struct crab_record records[ACTOR_KEYS + 1];
 	struct crab_cursor cursor;
@@ -169,12 +170,18 @@ static int call_scan(void *arg, struct actor_scan *scan)
 		crab_cursor_init_back(&cursor, scan->start, scan->end);
 	else
 		crab_cursor_init(&cursor, scan->start, scan->end);
-	n = crab_cursor_read(arg, &cursor, records, scan->room);
+	n = snap ? crab_snap_read(arg, snap, &cursor, records, scan->room) :
+		   crab_cursor_read(arg, &cursor, records, scan->room);
 	for (i = 0; i < n; i++)
 		scan->records[i] = (struct actor_record) { records[i].key, records[i].value };
 	scan->count = max(n, 0);
 	scan->done = cursor.done;
 	return min(n, 0);
+}
+
+static int call_scan(void *arg, struct actor_scan *scan)
+{
+	return call_snap_scan(arg, NULL, scan);
 }
 
 static int call_batch(void *arg, struct actor_op *op, uint32_t count)
@@ -245,21 +252,6 @@ static int call_snap_seek(void *arg, void *snap, uint64_t key, bool up,
 
 	*record = (struct actor_record) { found.key, found.value };
 	return err;
-}
-
-static int call_snap_scan(void *arg, void *snap, struct actor_scan *scan)
-{
-	struct crab_record records[ACTOR_KEYS + 1];
-	struct crab_cursor cursor;
-	int i, n;
-
-	crab_cursor_init(&cursor, scan->start, scan->end);
-	n = crab_snap_read(arg, snap, &cursor, records, scan->room);
-	for (i = 0; i < n; i++)
-		scan->records[i] = (struct actor_record) { records[i].key, records[i].value };
-	scan->count = max(n, 0);
-	scan->done = cursor.done;
-	return min(n, 0);
 }
 
 static void call_snap_close(void *arg, void *snap)

@@ -36,9 +36,8 @@ static u32 named_put(struct crab_store *store, u64 key)
 static void named_erase(struct crab_store *store, u64 key)
 {
 	char name[8];
-	struct crab_blob_write erase = { .name = name, .name_bytes = sprintf(name, "%llu", key) };
 
-	tap_check(!crab_named_erase(store, &erase), "erase of %s", name);
+	tap_check(!store_name_erase(store, name, sprintf(name, "%llu", key)), "erase of %s", name);
 }
 
 static u64 layer_contents(struct crab_store *store)
@@ -91,7 +90,6 @@ static struct crab_store *layer_format(struct crab_media *media, bool names)
 static void names_observed(struct crab_store *store)
 {
 	const struct crab_watch_options watched = { .prefix = "", .entries = 1 };
-	struct crab_blob_write put = { 0, "0", 1, .data = "", .bytes = 0 };
 	struct crab_snap *snap;
 	u32 n;
 
@@ -102,7 +100,7 @@ static void names_observed(struct crab_store *store)
 	}
 	snap = crab_snap_open(store);
 	fail_begin(0);
-	tap_check(!crab_named_put(store, &put) && fail_end(), "put without a note");
+	tap_check(!store_name_put(store, "0", 1, "", 0) && fail_end(), "put without a note");
 	tap_check(crab_snap_state(snap) == -ESTALE, "the snapshot holds");
 	crab_snap_close(snap);
 }

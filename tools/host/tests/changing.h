@@ -16,7 +16,12 @@
 #define LONGEST		600U		/* bytes of a value */
 #define FAILS		512U		/* bytes of memory that fail at a time */
 
-enum content { NUMBERS, COMMITS, BLOBS, NAMES };
+enum content {
+	NUMBERS = STORE_RECORDS,
+	COMMITS = STORE_COMMITS,
+	BLOBS = STORE_BLOBS | STORE_COMMITS,
+	NAMES = STORE_NAMES | STORE_COMMITS,
+};
 
 struct kind {
 	const char *name;

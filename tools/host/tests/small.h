@@ -12,14 +12,11 @@
 #define LEAVES		64U
 #define STEP		(1ULL << 20)	/* between keys in order */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_tree *tree;
 
 static inline void begin(const char *layout, u64 leaves)
 {
-	media = media_create(CRAB_POOL_OFFSET + leaves * LEAF_BYTES);
-	store = store_format_attach(&media, "crab", layout, LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + leaves * LEAF_BYTES, "crab", layout, LEAF_BYTES);
 	tree = crab_tree_of(store->engine);
 }
 

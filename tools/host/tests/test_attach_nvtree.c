@@ -14,7 +14,6 @@
 #define FF_BYTES	256U
 #define NV_BYTES	512U
 
-static struct crab_media media;
 static struct crab_geometry geo;
 /* The first leaves in the order of their keys, the last one, and the parent of the first ones */
 static struct {

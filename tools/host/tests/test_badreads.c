@@ -43,7 +43,6 @@ static const char * const ranged[][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" },	/* scans alone */
 };
 
-static struct crab_store *store;
 static bool there[KEYS];
 static enum state states[KEYS];	/* as searches find them */
 

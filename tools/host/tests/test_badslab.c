@@ -11,18 +11,11 @@ static u8 blob[10000];
 /* A store with one blob, detached; returns the end of the slab, whose last pages are in no extent */
 static u64 fill_slab(struct crab_geometry *geo)
 {
-	struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 1024, .label = "", .blobs = true,
-	};
-	struct crab_blob_write put = { .key = 1, .bytes = sizeof(blob), .data = blob };
-	char reason[CRAB_REASON_LEN];
-	struct crab_store *store;
+	struct crab_store *store = store_make(&badmedia, "crab", "slotted", 1024, STORE_BLOBS);
 	u64 word, offset;
 	u32 slab;
 
-	tap_check(!crab_store_format(&badmedia, &options, reason), "%s", reason);
-	store = badmedia_attach(NULL);
-	tap_check(!crab_blob_put(store, &put), "put");
+	tap_check(!store_blob_put(store, 1, blob, sizeof(blob)), "put");
 	store->blobs->raw->lookup(store->engine, 1, &word);
 	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
 	*geo = store->engine->geo;
@@ -104,20 +97,14 @@ static void test_slab_leaf(void)
 /* A page that is one extent is bad: its neighbours on both sides are not */
 static void test_neighbours(void)
 {
-	struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 1024, .label = "", .blobs = true,
-	};
-	struct crab_blob_write put = { .key = 1, .bytes = BAD_PAGE - CRAB_LINE, .data = blob };
-	char reason[CRAB_REASON_LEN];
 	struct crab_extents *extents;
 	struct crab_store *store;
 	u64 word, offset;
 	u32 class;
 
 	badmedia_begin();
-	tap_check(!crab_store_format(&badmedia, &options, reason), "%s", reason);
-	store = badmedia_attach(NULL);
-	tap_check(!crab_blob_put(store, &put), "put");
+	store = store_make(&badmedia, "crab", "slotted", 1024, STORE_BLOBS);
+	tap_check(!store_blob_put(store, 1, blob, BAD_PAGE - CRAB_LINE), "put");
 	store->blobs->raw->lookup(store->engine, 1, &word);
 	offset = crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK);
 	crab_store_detach(store);

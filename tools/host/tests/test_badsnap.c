@@ -15,7 +15,6 @@ static const char * const engines[][2] = {
 	{ "clfb", "twin" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
-static struct crab_store *store;
 static struct crab_snap *snap;
 
 /* A snapshot, deletes, and then a page that fails */

@@ -21,7 +21,6 @@
 #define LONGEST		400U	/* bytes of an account: its words are the balance */
 #define NAME		2U
 
-static struct crab_store *store;
 static bool names;
 static u32 running;
 static u32 rounds;
@@ -196,16 +195,12 @@ static void *auditor_run(void *arg)
 static void bank_open(struct crab_media *media, const char *engine)
 {
 	static struct teller first;
-	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = "", .label = "bank",
-		.blobs = true, .names = names, .commits = true,
-	};
 	static char name[ACCOUNTS][NAME];
 	static u64 value[ACCOUNTS][1];
 	u32 i;
 
 	*media = media_create(2 * CRAB_POOL_OFFSET + 256 * 512);
-	store = store_make(media, &options);
+	store = store_make(media, engine, "", 512, (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 	first.commit.n = ACCOUNTS;
 	for (i = 0; i < ACCOUNTS; i++) {
 		first.commit.ops[i].verb = CRAB_VERB_INSERT;

@@ -18,9 +18,6 @@
 #define RECORDS		15U	/* keys 10, 20, ..., in one leaf */
 #define LOADS		8U	/* of a key, by a verb, at most */
 
-static struct crab_media media;
-static struct crab_store *store;
-
 /* The key that reads all ones, and when */
 static struct {
 	struct crab_shadow *shadow;
@@ -55,7 +52,6 @@ static void blinking(struct crab_shadow *shadow, u32 word)
 }
 
 void __real_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
-void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);
 void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)
 {
 	blink.shifts = true;
@@ -64,7 +60,6 @@ void __wrap_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 p
 }
 
 void __real_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
-void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos);
 void __wrap_crab_ff_shift_out(struct ff_op *op, const struct ff_node *node, u32 pos)
 {
 	blink.shifts = true;
@@ -122,8 +117,8 @@ static void begin(const char *engine, u32 deleted)
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, engine, strcmp(engine, "crab") ? "" : "sorted", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES, engine, strcmp(engine, "crab") ? "" : "sorted",
+		    LEAF_BYTES);
 	for (i = 1; i <= RECORDS; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= deleted; i++)
@@ -348,9 +343,8 @@ static u64 smo_begin(const struct smo *smo)
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes);
-	store = store_format_attach(&media, smo->engine ?: "fastfair", is_sorted(smo) ? "sorted" : "",
-				    smo->leaf_bytes);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes, smo->engine ?: "fastfair",
+		    is_sorted(smo) ? "sorted" : "", smo->leaf_bytes);
 	if (is_sorted(smo) && smo->mode != CRAB_INSERT_CREATE)	/* that could split by a copy */
 		crab_tree_of(store->engine)->tuning.strategy = CRAB_STRATEGY_SIP;
 	for (i = 1; i <= smo->records; i++)

@@ -66,17 +66,14 @@ static u32 random_bytes(struct run *r)
 
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "blobs", .blobs = true,
-	};
 	/* Nodes take as much of the region as leaves of one line */
-	u32 nodes = options.leaf_bytes == CRAB_LINE ? leaves * 512 : 0;
+	u32 nodes = leaf_bytes_of(engine, layout) == CRAB_LINE ? leaves * 512 : 0;
 
 	memset(r, 0, sizeof(*r));
 	r->media = media_create(CRAB_POOL_OFFSET + leaves * 512 + nodes);
 	r->seed = 7;
-	r->store = store_make(&r->media, &options);
+	r->store = store_make(&r->media, engine, layout, leaf_bytes_of(engine, layout),
+			      STORE_BLOBS);
 }
 
 /* A condition that holds, or one that does not; returns the error that must come */
@@ -128,9 +125,7 @@ static void step_put(struct run *r, u32 i)
 static void step_erase(struct run *r, u32 i)
 {
 	struct known *k = &r->key[i];
-	struct crab_blob_write erase = {
-		.key = key_of(i), .checked = rng_below(&r->seed, 3) == 0,
-	};
+	struct crab_blob_write erase = { .key = key_of(i), .checked = rng_below(&r->seed, 3) == 0 };
 	int want = k->there ? 0 : -ENOENT, err;
 
 	erase.version = k->version + rng_below(&r->seed, 2);

@@ -7,7 +7,6 @@
  * Invariant: each byte of a value depends on its key and on its generation.
  */
 #include "store/blob_snap.h"
-#include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/watch.h"
 #include "test.h"
@@ -64,10 +63,6 @@ static void value_make(u8 *to, u32 key, u32 generation, u32 bytes)
 
 static void run_format(struct run *r, const char *engine, const char *layout, bool names, u32 leaves)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "values", .blobs = true, .names = names, .commits = true,
-	};
 	u32 i;
 
 	memset(r, 0, sizeof(*r));
@@ -76,7 +71,8 @@ static void run_format(struct run *r, const char *engine, const char *layout, bo
 	r->names = names;
 	for (i = 0; i < KEYS; i++)
 		memcpy(r->name[i], (char [NAME]){ 'v', 'a' + i / 10, '0' + i % 10 }, NAME);
-	r->store = store_make(&r->media, &options);
+	r->store = store_make(&r->media, engine, layout, leaf_bytes_of(engine, layout),
+			      (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 }
 
 static void write_make(struct run *r, u32 i, struct crab_blob_write *write)

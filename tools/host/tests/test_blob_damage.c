@@ -25,18 +25,11 @@ static const char * const engines[][2] = {
 
 #define PLAIN		(ARRAY_SIZE(engines) - 1)
 
-static struct crab_media media;
-static struct crab_store *store;
-
 static void begin(const char *engine, const char *layout, bool names)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "damage", .names = names, .blobs = true, .commits = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + 2 * LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
+			   (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 }
 
 /* Attaches a store that may be damaged; is it read-only? */
@@ -59,12 +52,11 @@ static u32 name_make(char name[16], u32 i)
 static void names_put(u32 n)
 {
 	char name[16];
-	struct crab_blob_write put = { .name = name, .data = name };
-	u32 i;
+	u32 i, bytes;
 
 	for (i = 0; i < n; i++) {
-		put.name_bytes = put.bytes = name_make(name, i);
-		tap_check(!crab_named_put(store, &put), "put %u", i);
+		bytes = name_make(name, i);
+		tap_check(!store_name_put(store, name, bytes, name, bytes), "put %u", i);
 	}
 }
 
@@ -211,18 +203,12 @@ static char values[8][64];
 
 static int put(u64 key)
 {
-	struct crab_blob_write write = {
-		.key = key, .data = values[key], .bytes = sizeof(values[key]),
-	};
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, values[key], sizeof(values[key]));
 }
 
 static int erase(u64 key)
 {
-	struct crab_blob_write write = { .key = key };
-
-	return crab_blob_erase(store, &write);
+	return store_blob_erase(store, key);
 }
 
 static int commit(u64 key)

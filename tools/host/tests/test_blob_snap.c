@@ -294,14 +294,10 @@ static void step(struct world *w)
 static void world_format(struct world *w, const char *engine, const char *layout, bool named,
 			 u32 leaves)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "", .blobs = !named, .names = named,
-	};
-
 	*w = (struct world){ .named = named };
 	w->media = media_create(CRAB_POOL_OFFSET + leaves * 512);
-	w->store = store_make(&w->media, &options);
+	w->store = store_make(&w->media, engine, layout, leaf_bytes_of(engine, layout),
+			      named ? STORE_NAMES : STORE_BLOBS);
 }
 
 static void world_watch(struct world *w)

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "test.h"
@@ -23,7 +22,6 @@
 #define EMPTIED		10U	/* slabs that are emptied at least, if there are many keys */
 #define LONGEST		2000U	/* bytes of a value */
 
-static struct crab_store *store;
 static u32 keys;
 static u32 running;
 static u32 rounds;
@@ -203,13 +201,8 @@ static void *keeper_run(void *arg)
 
 static struct crab_store *format(struct crab_media *media, const char *engine, bool names)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = engine, .layout = "", .label = "", .blobs = true,
-		.names = names,
-	};
-
 	*media = media_create(2 * CRAB_POOL_OFFSET + 128 * 512);
-	return store_make(media, &options);
+	return store_make(media, engine, "", 512, names ? STORE_NAMES : STORE_BLOBS);
 }
 
 /* With many keys slabs become sparse, and are emptied */

@@ -17,27 +17,21 @@
 #define NUMBERS		CRAB_BLOBS_OFFSET
 #define SLAB_OFFSET	(NUMBERS + offsetof(struct crab_dblobs, slab_bytes))
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_badmem bad;
 
 static void begin(bool names, bool commits)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "attach",
-		.blobs = true, .names = names, .commits = commits,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512,
+			   (names ? STORE_NAMES : STORE_BLOBS) | (commits ? STORE_COMMITS : 0));
 }
 
 static void fill(void)
 {
-	struct crab_blob_write put = { .data = "value", .bytes = 5 };
+	u64 key;
 
-	for (put.key = 0; put.key < VALUES; put.key++)
-		tap_check(!crab_blob_put(store, &put), "put %llu", put.key);
+	for (key = 0; key < VALUES; key++)
+		tap_check(!store_blob_put(store, key, "value", 5), "put %llu", key);
 }
 
 /* Attaches again; whether the store is damaged, and can only be read */
@@ -220,13 +214,12 @@ static void test_count(void)
 /* A number that is no place: one name is unknown, and the others are known */
 static void test_word(void)
 {
-	struct crab_blob_write put = { .name = "name", .name_bytes = 4, .data = "v", .bytes = 1 };
 	struct crab_flow flow = { .media = &media };
 	struct crab_old old;
 	u64 key;
 
 	begin(true, false);
-	tap_check(!crab_named_put(store, &put), "put");
+	tap_check(!store_name_put(store, "name", 4, "v", 1), "put");
 	key = store->blobs->names.root->key;
 	store->blobs->raw->insert(store->engine, &flow, key, 31, CRAB_INSERT_EITHER, &old);
 	tap_check(attach_finds_damage(false) && store->blobs->unnamed, "no damage");
@@ -323,13 +316,12 @@ static void test_list(void)
 /* A snapshot needs the names that are erased, as long as the store is attached */
 static void test_erased(void)
 {
-	struct crab_blob_write write = { .name = "name", .name_bytes = 4, .data = "v", .bytes = 1 };
 	struct crab_snap *snap;
 
 	begin(true, false);
-	tap_check(!crab_named_put(store, &write), "put");
+	tap_check(!store_name_put(store, "name", 4, "v", 1), "put");
 	snap = store_snap(store);
-	tap_check(!crab_named_erase(store, &write) && store->blobs->erased.root, "erase");
+	tap_check(!store_name_erase(store, "name", 4) && store->blobs->erased.root, "erase");
 	store_abandon(store);
 	tap_ok(snap && crab_snap_state(snap) == -ENODEV,
 	       "a store is detached that has erased names, and a snapshot");

@@ -13,8 +13,6 @@
 #define SEEDS		400U
 #define LINGER		2000U	/* places that a reader passes after the insert has begun */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct ff *ff;
 static u64 end;			/* the key after the highest one */
 
@@ -25,8 +23,7 @@ static int put(u64 key)
 
 static void begin(void)
 {
-	media = media_create(CRAB_POOL_OFFSET + BLOCKS * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET + BLOCKS * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	ff = ff_of(store->engine);
 	end = 0;
 }

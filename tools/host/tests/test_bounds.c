@@ -29,7 +29,6 @@
 
 static u64 blocks, breathed, breath;
 
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	blocks++;
@@ -40,7 +39,6 @@ static struct mutex *watched;
 static u32 turn, turn_longest;
 
 /* Called at every point that may reschedule */
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	breath = max(breath, blocks - breathed);
@@ -74,9 +72,7 @@ static u64 memory, memory_peak;
 static u32 kills;		/* allocations that would wake the OOM killer */
 
 void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void __real_crab_host_free(const void *p);
-void __wrap_crab_host_free(const void *p);
 
 /* Bytes that an allocator of the kernel takes */
 static size_t memory_of(size_t size, size_t align)
@@ -117,7 +113,6 @@ void __wrap_crab_host_free(const void *p)
 
 /* Media: a list of leaves written by hand */
 
-static struct crab_media media;
 static struct crab_flow flow = { .media = &media };
 static struct crab_geometry geo;
 static u64 leaves;		/* of the list */

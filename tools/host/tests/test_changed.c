@@ -20,8 +20,6 @@
 
 static const char * const layouts[] = { "inplace", "twin", "atomic" };
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct clfb_tree *tree;
 
 static int put(u64 key)
@@ -34,8 +32,7 @@ static void fill(const char *layout, u32 leaf_bytes, u32 n, u64 step)
 {
 	u32 i;
 
-	media = media_create(CRAB_POOL_OFFSET + 64 * 1024 + LEAVES * leaf_bytes);
-	store = store_format_attach(&media, "clfb", layout, leaf_bytes);
+	store_begin(CRAB_POOL_OFFSET + 64 * 1024 + LEAVES * leaf_bytes, "clfb", layout, leaf_bytes);
 	tree = clfb_tree_of(store->engine);
 	for (i = 0; i < n; i++)
 		tap_check(!put(i * step), "%u", i);

@@ -354,15 +354,11 @@ static void attach(void)
 
 static void format(unsigned long long *seed)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = c.kind->leaf_bytes, .engine = c.kind->engine, .label = "",
-		.layout = c.kind->layout, .blobs = c.kind->content >= BLOBS,
-		.names = c.kind->content == NAMES, .commits = c.kind->content != NUMBERS,
-	};
 	u32 n = rng_below(seed, FILL);
 
 	memset(c.media.base, 0, c.media.size);
-	crab_store_detach(store_make(&c.media, &options));
+	crab_store_detach(store_make(&c.media, c.kind->engine, c.kind->layout, c.kind->leaf_bytes,
+				     c.kind->content));
 	attach();
 	c.began = false;
 	users[0].seed = rng(seed) | 1;

@@ -16,8 +16,6 @@
 #define STEP	100U		/* between keys */
 #define RECORDS	200U
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static struct clfb_place place;		/* clfb: a leaf in the middle */
 static struct nb_leaf *leaf;		/* nbtree: the same */
@@ -457,8 +455,7 @@ static void begin(const char *engine, const char *layout, const char *how)
 {
 	u64 key;
 
-	media = media_create(SIZE);
-	store = store_format_attach(&media, engine, layout, strcmp(layout, "encoded") ? 512 : 64);
+	store_begin(SIZE, engine, layout, strcmp(layout, "encoded") ? 512 : 64);
 	geo = store->engine->geo;
 	for (key = STEP; key <= RECORDS * STEP; key += STEP)
 		put(key);

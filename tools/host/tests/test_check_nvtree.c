@@ -14,8 +14,6 @@
 #define LEAVES		32U
 #define RECORDS		100U
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static u64 second;		/* number of the second leaf */
 
@@ -209,8 +207,7 @@ static void begin(const char *engine)
 {
 	u64 key;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, engine, "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES, engine, "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
 		tap_check(!store_put(store, key * 10, key), "insert");

@@ -16,8 +16,6 @@
 
 static const char * const layouts[] = { "inplace", "twin", "atomic" };
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct clfb_tree *tree;
 
 static int put(u64 key)
@@ -40,16 +38,10 @@ static void fill(const char *layout, u32 n, u64 step)
 {
 	u32 i;
 
-	media = media_create(CRAB_POOL_OFFSET + 64 * 1024 + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, "clfb", layout, LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + 64 * 1024 + LEAVES * LEAF_BYTES, "clfb", layout, LEAF_BYTES);
 	tree = clfb_tree_of(store->engine);
 	for (i = 0; i < n; i++)
 		tap_check(!put(i * step), "%u", i);
-}
-
-static void end(void)
-{
-	store_abandon(store);
 }
 
 static void attach_again(struct crab_attach_report *report)
@@ -79,7 +71,7 @@ static void test_append(const char *layout)
 	attach_again(&report);
 	tap_ok(report.verdict == CRAB_VERDICT_GOOD && !search(RECORDS + 1),
 	       "clfb, %s: a leaf that splits has the key of its header: %s", layout, report.reason);
-	end();
+	store_abandon(store);
 }
 
 /* Neither of the two places counts, though the first one is right by itself */
@@ -103,7 +95,7 @@ static void test_double(const char *layout, u32 levels)
 	tap_check(search(list.key[1]) == -EUCLEAN && search(list.key[2]) == -EUCLEAN, "it can be read");
 	tap_check(info.stats.leaves_bad == 1, "%llu bad leaves", info.stats.leaves_bad);
 	tap_ok(!search(0), "clfb, %s: a child of two places, level %u, is in none", layout, levels);
-	end();
+	store_abandon(store);
 }
 
 /* A reference far out of the pool, under an attached store: neither memory nor the media is read there */
@@ -122,7 +114,7 @@ static void test_far(const char *layout, u32 levels)
 	tap_check(!crab_store_check(store, &report) && report.damage.count, "CHECK");
 	tap_ok(search(list.key[1]) == -EUCLEAN && !search(0),
 	       "clfb, %s: a child far out of the pool, level %u", layout, levels);
-	end();
+	store_abandon(store);
 }
 
 /* The check bits of the root word are wrong: its number and level count for nothing */
@@ -137,7 +129,7 @@ static void test_root(const char *layout)
 		  report.reason);
 	tap_ok(search(0) == -EUCLEAN && store_info(store).stats.leaves_bad == 1,
 	       "clfb, %s: no key is found by a root word that is damaged", layout);
-	end();
+	store_abandon(store);
 }
 
 /* Layout inplace: the log line, from which attach restores a node whose update was cut */
@@ -171,7 +163,7 @@ static void test_log(u32 logged, u8 mark, bool both)
 	tap_check(search(list.key[1]) == (both ? -EUCLEAN : 0), "%d", search(list.key[1]));
 	tap_ok(!good || (node_line(tree, list.ref[0])->byte[CLFB_MARK] == 1 && !put(1) && !search(1)),
 	       "clfb, inplace: the log has node %u, mark %u: %s", logged, mark, report.reason);
-	end();
+	store_abandon(store);
 }
 
 /* The log has the node, which counts for nothing: no update was cut, or none writes this mark */
@@ -192,7 +184,7 @@ static void test_no_log(u8 mark, bool clean, const char *what)
 	tap_check(!IS_ERR(store) && search(0) == -EUCLEAN, "the node is restored");
 	tap_ok(report.verdict == CRAB_VERDICT_RO && strstr(report.reason, what), "clfb, inplace: %s: %s",
 	       what, report.reason);
-	end();
+	store_abandon(store);
 }
 
 /* The slot of a key in a leaf */
@@ -220,7 +212,7 @@ static void test_split(const char *layout, u64 nth, u64 to)
 					  "a key is out of its range or order"), "%s", info.reason);
 	tap_ok(err == -EUCLEAN, "clfb, %s: a leaf with the key %llu does not split: %d", layout,
 	       (unsigned long long)to, err);
-	end();
+	store_abandon(store);
 }
 
 static void test_splits(const char *layout)
@@ -236,18 +228,16 @@ static void test_splits(const char *layout)
 /* The new record is the lowest one of a full leaf, or the highest one */
 static void test_ends(const char *layout)
 {
-	struct crab_check_report report;
 	u64 first = RECORDS * STEP;
 
 	fill(layout, RECORDS * 3, STEP);
 	tap_check(!del(first) && !put(first + 1) && !put(first), "the lowest");
 	tap_check(!del(2 * first) && !put(2 * first + 1) && !put(2 * first), "the lowest");
 	tap_check(!put(2 * first - 1), "the highest");
-	tap_check(!crab_store_check(store, &report) && report.records == RECORDS * 3 + 3, "%llu",
-		  report.records);
-	tap_ok(!report.damage.count && !search(first) && !search(2 * first - 1),
-	       "clfb, %s: splits by the lowest and the highest key: %s", layout, report.damage.what);
-	end();
+	tap_check(store_check_good(store).records == RECORDS * 3 + 3, "records");
+	tap_ok(!search(first) && !search(2 * first - 1),
+	       "clfb, %s: splits by the lowest and the highest key", layout);
+	store_abandon(store);
 }
 
 /* Numbers of a line of which one is wrong: none of them leads out of the line */
@@ -308,8 +298,7 @@ static void encoded_begin(const struct crab_record *records, u32 n)
 {
 	struct crab_flow flow = { .media = &media };
 
-	media = media_create(CRAB_POOL_OFFSET + 64 * 1024);
-	store = store_format_attach(&media, "clfb", "encoded", CRAB_LINE);
+	store_begin(CRAB_POOL_OFFSET + 64 * 1024, "clfb", "encoded", CRAB_LINE);
 	tree = clfb_tree_of(store->engine);
 	crab_clfb_leaf_fresh(&flow, &tree->base.geo, tree->root, records[0].key, records, n);
 }
@@ -338,7 +327,7 @@ static void test_encoded_numbers(void)
 			  "%u records, keys of %u bytes", lines[i].count, lines[i].width);
 	}
 	tap_ok(true, "clfb, encoded: lines that can be decoded, and others");
-	end();
+	store_abandon(store);
 }
 
 /* Reads sort the records of a line that changed; writes refuse them */
@@ -358,12 +347,12 @@ static void test_encoded_order(void)
 	tap_check(!crab_store_seek(store, 29, CRAB_SEEK_LE, r) && r[0].key == 20, "%llu", r[0].key);
 	tap_check(!crab_store_seek(store, 99, CRAB_SEEK_LE, r) && r[0].key == 30, "%llu", r[0].key);
 	tap_check(del(10) == -EUCLEAN, "delete");
-	end();
+	store_abandon(store);
 	encoded_begin(equal, ARRAY_SIZE(equal));
 	n = put(30);
 	tap_ok(n == -EUCLEAN && crab_store_is_readonly(store),
 	       "clfb, encoded: records of a line in another order: %d", n);
-	end();
+	store_abandon(store);
 }
 
 #define CHILDREN	20U
@@ -414,12 +403,12 @@ static void test_wide(const char *layout)
 		tap_check(!del(i), "%u", i);
 	tap_check(leaves == CHILDREN && tree->leaves == leaves, "%llu leaves", tree->leaves);
 	tap_check(search(1) == -ENOENT && !search(10) && !put(1) && !search(1), "search");
-	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
+	check = store_check_good(store);
 	for (i = 1; i < 3; i++)
 		tap_check(!del(10 * i), "%u", i);
 	tap_ok(check.records == (CHILDREN - 1) * EACH + 1,
 	       "clfb, %s: a leaf remains if the line without it would be too long", layout);
-	end();
+	store_abandon(store);
 }
 
 /*
@@ -437,7 +426,7 @@ static void test_bits(u64 lost, u64 gained, const char *damage)
 	tap_ok(damage ? report.damage.count && strstr(report.damage.what, damage) : !report.damage.count,
 	       "clfb: a bitmap has lost the bits %llx and gained %llx: %s", lost, gained,
 	       damage ? report.damage.what : "no damage");
-	end();
+	store_abandon(store);
 }
 
 /* Splits count the nodes that they write */
@@ -450,7 +439,7 @@ static void test_counts(const char *layout)
 	tap_ok(counts.own[CLFB_NODE_UPDATES] > 20 && counts.own[CLFB_NODES_WRITTEN] > 5,
 	       "clfb, %s: %llu updates of nodes, %llu fresh ones", layout, counts.own[CLFB_NODE_UPDATES],
 	       counts.own[CLFB_NODES_WRITTEN]);
-	end();
+	store_abandon(store);
 }
 
 int main(void)

@@ -41,14 +41,10 @@ static void wake(void *arg)
 
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "commits", .commits = true,
-	};
-
 	*r = (struct run){ .seed = 7, .media = media_create((u64)leaves * 2048) };
 	r->model = model_create(KEYS, MODEL_UNIFORM, 3);
-	r->store = store_make(&r->media, &options);
+	r->store = store_make(&r->media, engine, layout, leaf_bytes_of(engine, layout),
+			      STORE_COMMITS);
 }
 
 static void run_end(struct run *r)

@@ -7,7 +7,6 @@
  */
 #include "same_crc.h"
 #include "store/blob_commit.h"
-#include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
 #include "test.h"
@@ -15,8 +14,6 @@
 #define LEAVES	300U
 #define LARGE	3000U
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_blob_commit commit;	/* too large for a stack */
 static struct crab_engine_ops ops;
 static const struct crab_engine_ops *raw;
@@ -24,13 +21,9 @@ static u8 value[LARGE];
 
 static void begin(bool names)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "edges",
-		.blobs = true, .names = names, .commits = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512,
+			   (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 	raw = store->blobs->raw;
 	ops = *raw;
 	memset(&commit, 0, sizeof(commit));
@@ -47,9 +40,7 @@ static void end(void)
 
 static int put(u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, value, bytes);
 }
 
 static int get(u64 key)

@@ -25,13 +25,8 @@ static struct crab_commit commit;	/* too large for a stack */
 static struct crab_store *make(struct crab_media *media, const char *engine, const char *layout,
 			       u32 leaf_bytes, u64 bytes)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes, .engine = engine, .layout = layout, .label = "room",
-		.commits = true,
-	};
-
 	*media = media_create(bytes);
-	return store_make(media, &options);
+	return store_make(media, engine, layout, leaf_bytes, STORE_COMMITS);
 }
 
 static void add(u64 key, u64 value)

@@ -27,7 +27,6 @@ static const char * const engines[][2] = {
 	{ "clfb", "" }, { "nbtree", "" },
 };
 
-static struct crab_store *store;
 static struct crab_shadow *shadow;
 static u32 working, events;
 static u64 seed, run, seen, reads, commits, cuts;
@@ -193,11 +192,6 @@ static void on_event(struct crab_shadow *of, enum crab_shadow_event event, enum 
 
 static void begin(struct crab_media *media, const char *engine, const char *layout)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = 256, .engine = engine, .layout = layout, .label = "commits",
-		.commits = true,
-	};
-	char reason[CRAB_REASON_LEN];
 	struct crab_commit c;
 
 	*media = media_create(CRAB_POOL_OFFSET + (u64)LEAVES * 2048);
@@ -205,9 +199,7 @@ static void begin(struct crab_media *media, const char *engine, const char *layo
 	shadow->model = crab_shadow_model_of(
 		crab_layout_by_name(crab_engine_by_name(engine), layout)->needs);
 	lives_begin();
-	if (crab_store_format(media, &options, reason))
-		tap_fail("format: %s", reason);
-	store = store_attach(media);
+	store = store_make(media, engine, layout, 256, STORE_COMMITS);
 	raise_version(&c, 0);
 	c.when[1] = CRAB_WHEN_ABSENT;
 	tap_check(!crab_store_commit(store, &c), "the first commit");

@@ -7,8 +7,6 @@
 #include "store/cursor.h"
 #include "test.h"
 
-static struct crab_media media;
-static struct crab_store *store;
 static const struct crab_engine_ops *own;
 static struct crab_engine_ops ops;
 
@@ -34,8 +32,7 @@ static void begin(void)
 {
 	u64 key;
 
-	media = media_create(CRAB_POOL_OFFSET + 64 * 512);
-	store = store_format_attach(&media, "crab", "slotted", 512);
+	store_begin(CRAB_POOL_OFFSET + 64 * 512, "crab", "slotted", 512);
 	for (key = 0; key < 10; key++)
 		store_put(store, key, key);
 	own = store->engine->ops;

@@ -18,7 +18,6 @@ static const char * const subjects[][2] = {
 /* Lines of `encoded` that read all ones do not show that they had keys */
 #define SEARCHED	(ARRAY_SIZE(subjects) - 1)
 
-static struct crab_store *store;
 static bool there[KEYS];
 
 /* Returns the offset of the leaves */

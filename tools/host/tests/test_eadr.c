@@ -14,7 +14,6 @@
 #define RECORDS		(6 * ROOM)
 #define MIDDLE		((RECORDS / 2 - 2) * STEP)	/* the next key is in the same leaf */
 
-static struct crab_store *store;
 
 static struct nb_tree *nb(void)
 {

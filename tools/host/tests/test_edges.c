@@ -16,23 +16,10 @@
 
 #define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
 
-static struct crab_media media;
-static struct crab_store *store;
-
-enum kind { RECORDS, BLOBS, NAMES };
-
-static void begin(enum kind kind, bool commits)
+static void begin(unsigned int kind, bool commits)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "", .label = "edges", .leaf_bytes = 512,
-		.blobs = kind == BLOBS, .names = kind == NAMES, .commits = commits,
-	};
-	char reason[CRAB_REASON_LEN];
-
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	if (crab_store_format(&media, &options, reason))
-		tap_bail("format: %s", reason);
-	store = store_attach(&media);
+	store = store_make(&media, "crab", "", 512, kind | (commits ? STORE_COMMITS : 0));
 }
 
 /* Attaches again; whether the store is damaged, and can only be read */
@@ -50,7 +37,7 @@ static void test_births(void)
 {
 	u64 births;
 
-	begin(BLOBS, false);
+	begin(STORE_BLOBS, false);
 	for (births = CRAB_LINK_MASK / 2 - 1; births < CRAB_LINK_MASK / 2 + 3; births++) {
 		*(__le64 *)(media.base + BIRTHS_OFFSET) = cpu_to_le64(
 			crab_blob_number(store->super.store_id, BIRTHS_OFFSET, births));
@@ -63,18 +50,17 @@ static void test_births(void)
 /* Another blob could overwrite the value */
 static void test_free_extent(void)
 {
-	struct crab_blob_write put = { .key = 5, .bytes = 3, .data = "abc" };
 	struct crab_store_info before, info;
 	struct crab_check_report report;
 	u64 word = 0;
 
-	begin(BLOBS, false);
+	begin(STORE_BLOBS, false);
 	crab_store_info(store, &before);
-	tap_check(!crab_blob_put(store, &put), "put");
+	tap_check(!store_blob_put(store, 5, "abc", 3), "put");
 	crab_store_info(store, &info);
 	tap_check(info.stats.leaves_used >= before.stats.leaves_used + CRAB_SLAB_BYTES_MIN / 512,
 		  "%llu leaves in use", info.stats.leaves_used);
-	store->blobs->raw->lookup(store->engine, put.key, &word);
+	store->blobs->raw->lookup(store->engine, 5, &word);
 	tap_check(crab_extents_holds(&store->blobs->extents, word & CRAB_PLACE_MASK), "held");
 	tap_check(!crab_extents_holds(&store->blobs->extents, (word & CRAB_PLACE_MASK) + 1),
 		  "an extent of another class, at the same place");
@@ -96,7 +82,7 @@ static void test_least_memory(void)
 	struct crab_snap *snap;
 	u64 value = 0;
 
-	begin(RECORDS, false);
+	begin(STORE_RECORDS, false);
 	store->options.snapshot_bytes = 1;
 	insert(1, 10);
 	insert(2, 20);
@@ -120,7 +106,7 @@ static void test_two_reasons(void)
 		{ .verb = CRAB_VERB_DELETE, .key = 1, .status = -EINVAL },
 	};
 
-	begin(RECORDS, false);
+	begin(STORE_RECORDS, false);
 	crab_store_set_readonly(store, "edges");
 	crab_store_batch(store, ops, ARRAY_SIZE(ops));
 	tap_check(ops[0].status == -EINVAL, "the reserved key: %d", ops[0].status);
@@ -157,7 +143,7 @@ static void test_link_after(void)
 	struct crab_head head;
 	const char *doubt;
 
-	begin(RECORDS, false);
+	begin(STORE_RECORDS, false);
 	crab_store_geometry(&store->super, &geo);
 	doubt = crab_link_doubt(&media, &geo, crab_link_to(&geo, geo.leaves, 1), used, &head);
 	tap_check(doubt && strstr(doubt, "out of the pool"), "%s", doubt);
@@ -184,7 +170,7 @@ static void test_longest_commit(void)
 	static u8 value[CRAB_BLOB_BYTES_MAX];
 	int err;
 
-	begin(BLOBS, true);
+	begin(STORE_BLOBS, true);
 	commit.n = 1;
 	op->verb = CRAB_VERB_INSERT;
 	op->write = (struct crab_blob_write){
@@ -207,7 +193,7 @@ static void test_longest_list(void)
 	u64 value = 0;
 	u32 i;
 
-	begin(RECORDS, true);
+	begin(STORE_RECORDS, true);
 	for (i = 0; i < list.n; i++)
 		list.record[i] = (struct crab_record){ 1000 + i, i };
 	crab_flow_pin();
@@ -240,7 +226,7 @@ static int scan_and_lose(struct crab_engine *engine, u64 start, u64 end,
 /* A store of two records, and the operations of its engine, of which a test replaces one */
 static void delete_begin(void)
 {
-	begin(RECORDS, false);
+	begin(STORE_RECORDS, false);
 	insert(1, 10);
 	insert(2, 20);
 	own = store->engine->ops;
@@ -307,7 +293,7 @@ static void test_listed_in_range(void)
 	struct crab_batch_op batch[3];
 	struct crab_cursor cursor;
 
-	begin(RECORDS, true);
+	begin(STORE_RECORDS, true);
 	own = store->engine->own;
 	ops = *own;
 	ops.lookup = lost_lookup;
@@ -357,9 +343,7 @@ static void test_run_in_use(void)
 
 static int put_name(const char *name, u32 bytes)
 {
-	struct crab_blob_write put = { .name = name, .name_bytes = bytes };
-
-	return crab_named_put(store, &put);
+	return store_name_put(store, name, bytes, NULL, 0);
 }
 
 static void no_wake(void *arg)
@@ -376,7 +360,7 @@ static void test_whole_prefix(void)
 	struct crab_watch *watch;
 	int n;
 
-	begin(NAMES, false);
+	begin(STORE_NAMES, false);
 	tap_check(crab_store_observe(store) >= 0, "observe");
 	watch = crab_watch_open(store, &options);
 	tap_check(!put_name("abc", 2) && !put_name("abc", 3) && !put_name("abcd", 4), "put");
@@ -395,7 +379,7 @@ static void test_twins_in_commit(void)
 	u32 i;
 	int err;
 
-	begin(NAMES, true);
+	begin(STORE_NAMES, true);
 	commit.n = 3;
 	for (i = 0; i < 3; i++) {
 		same_crc(i + 1, name[i]);
@@ -442,16 +426,15 @@ static void test_least_region(void)
 /* A snapshot needs the name: its memory is not free yet */
 static void test_erased_dram(void)
 {
-	struct crab_blob_write erase = { .name = "abc", .name_bytes = 3 };
 	struct crab_store_info before, erased, after;
 	struct crab_snap *snap;
 
-	begin(NAMES, false);
+	begin(STORE_NAMES, false);
 	put_name("abc", 3);
 	tap_check(crab_store_observe(store) >= 0, "observe");
 	snap = crab_snap_open(store);
 	crab_store_info(store, &before);
-	tap_check(!crab_named_erase(store, &erase), "erase");
+	tap_check(!store_name_erase(store, "abc", 3), "erase");
 	crab_store_info(store, &erased);
 	crab_snap_close(snap);
 	crab_store_info(store, &after);
@@ -517,15 +500,14 @@ static void test_label(void)
 static void test_maintained(void)
 {
 	static u8 value[480], before[CRAB_POOL_OFFSET + 256 * 512];
-	struct crab_blob_write write = { .bytes = sizeof(value), .data = value };
-	u32 rounds = 0;
+	u32 rounds = 0, key;
 
-	begin(BLOBS, false);
-	for (write.key = 0; write.key < 60; write.key++)
-		crab_blob_put(store, &write);
-	for (write.key = 0; write.key < 60; write.key++)
-		if (write.key % 5)
-			crab_blob_erase(store, &write);
+	begin(STORE_BLOBS, false);
+	for (key = 0; key < 60; key++)
+		store_blob_put(store, key, value, sizeof(value));
+	for (key = 0; key < 60; key++)
+		if (key % 5)
+			store_blob_erase(store, key);
 	tap_check(crab_blobs_want(store), "nothing to do");
 	crab_store_set_readonly(store, "edges");
 	memcpy(before, media.base, sizeof(before));

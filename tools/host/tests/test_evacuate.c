@@ -19,15 +19,12 @@
 #define SNAPS		3U
 #define SEEDS		200U
 
-static struct crab_store *store;
 static u8 value[LARGE];
 static int large;
 
 static int put(u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, value, bytes);
 }
 
 static bool remains(u64 key)
@@ -35,24 +32,10 @@ static bool remains(u64 key)
 	return !(key % REMAIN);
 }
 
-static int erase(u64 key)
-{
-	struct crab_blob_write erase = { .key = key };
-
-	return crab_blob_erase(store, &erase);
-}
-
 static void make(struct crab_media *media)
 {
-	const struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
-		.blobs = true,
-	};
-	char reason[CRAB_REASON_LEN];
-
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
-	store = store_attach(media);
+	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS);
 }
 
 static void begin(struct crab_media *media)
@@ -63,7 +46,7 @@ static void begin(struct crab_media *media)
 	for (key = 0; key < VALUES; key++)
 		tap_check(!put(key, BYTES), "put %llu", key);
 	for (key = 0; key < VALUES; key++)
-		tap_check(remains(key) || !erase(key), "erase %llu", key);
+		tap_check(remains(key) || !store_blob_erase(store, key), "erase %llu", key);
 	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
 }
 
@@ -201,7 +184,7 @@ static void large_task(void *arg)
 	if (store->blobs->extents.lock.held || crab_blob_key(store->blobs, place) == LATE)
 		return;
 	for (i = 2; i < 2 * n; i++)
-		tap_check(i == n || !erase(nth_key(i)), "erase");
+		tap_check(i == n || !store_blob_erase(store, nth_key(i)), "erase");
 	take_leaves(store->engine->pool);
 	large = put(nth_key(2 * n + 1), LARGE);
 	refused += large == -ENOSPC;
@@ -219,7 +202,7 @@ static void begin_late(struct crab_media *media)
 		tap_check(!put(nth_key(i), BYTES), "put");
 	tap_check(!store->blobs->raw->lookup(store->engine, nth_key(1), &word), "lookup");
 	place = word & CRAB_PLACE_MASK;
-	tap_check(store->blobs->extents.lent == 2 && !erase(nth_key(1)), "slabs");
+	tap_check(store->blobs->extents.lent == 2 && !store_blob_erase(store, nth_key(1)), "slabs");
 }
 
 static void test_late(void)

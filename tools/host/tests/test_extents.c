@@ -28,7 +28,6 @@ static const u32 lines_of[CLASSES] = {
 
 static struct crab_extents extents;
 static struct crab_pool pool;
-static struct crab_media media;
 static struct crab_badmem bad;
 static const struct crab_geometry geo = {
 	.pool_offset = CRAB_POOL_OFFSET, .leaf_bytes = LEAF, .leaves = LEAVES,

@@ -18,8 +18,6 @@ static const char * const engines[][2] = {
 	{ "clfb", "inplace" }, { "nbtree", "adr" }, { "nbtree", "eadr" },
 };
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_shadow *shadow;
 static u8 *then;		/* the region when the quarantine had returned */
 static u32 done, refused;

@@ -78,9 +78,7 @@ static void end(struct crab_media *media, struct crab_store *store)
 static void chain_leaf(struct crab_media *media, const struct crab_geometry *geo, u32 i, bool twin)
 {
 	struct ff_dnode *d = (struct ff_dnode *)(media->base + crab_leaf_offset(geo, i));
-	struct crab_head head = {
-		.self = crab_leaf_offset(geo, i), .birth = i + 1, .low = i * 10,
-	};
+	struct crab_head head = { .self = crab_leaf_offset(geo, i), .birth = i + 1, .low = i * 10 };
 	struct crab_flow flow = { .media = media };
 	u32 slot;
 
@@ -286,18 +284,12 @@ static struct crab_shadow *stop_shadow(struct crab_media *media, crab_shadow_hoo
 /* Leaves stop.media; returns the id of the store */
 static u32 stop_fill(struct crab_media *media)
 {
-	struct crab_format_options options = {
-		.engine = "fastfair", .layout = "", .label = "", .leaf_bytes = NODE_BYTES,
-		.blobs = true, .commits = true,
-	};
 	struct crab_shadow *shadow = stop_shadow(media, stop_at_split);
 	struct crab_blob_write put = { .data = "value", .bytes = 5 };
-	char reason[CRAB_REASON_LEN];
 	struct crab_store *store;
 	u32 id;
 
-	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
-	store = store_attach(media);
+	store = store_make(media, "fastfair", "", NODE_BYTES, STORE_BLOBS | STORE_COMMITS);
 	id = store->super.store_id;
 	for (; !stop.stopped && put.key < 100; put.key++)
 		tap_check(!crab_blob_put(store, &put), "put");

@@ -26,30 +26,26 @@
 #define NODES		8192U
 #define NAME_ROOM	16U
 
-enum kind { WORDS, BLOBS, NAMES };
-
 static const char * const kinds[] = { "words", "blobs", "names" };
 
 static const struct run {
 	const char *names[2];
-	enum kind kind;
+	unsigned int kind;
 	bool commits;
 } runs[] = {
-	{ { "crab", "slotted" }, BLOBS, true }, { { "crab", "slotted" }, NAMES, true },
-	{ { "crab", "sorted" }, BLOBS, false }, { { "crab", "sorted" }, NAMES, true },
-	{ { "nvtree", "append" }, BLOBS, false }, { { "nvtree", "append" }, NAMES, true },
-	{ { "fastfair", "shift" }, BLOBS, true }, { { "fastfair", "shift" }, NAMES, false },
-	{ { "clfb", "inplace" }, BLOBS, true }, { { "clfb", "twin" }, NAMES, false },
-	{ { "clfb", "atomic" }, BLOBS, false }, { { "clfb", "encoded" }, NAMES, true },
-	{ { "nbtree", "adr" }, BLOBS, false }, { { "nbtree", "adr" }, NAMES, true },
-	{ { "nbtree", "eadr" }, BLOBS, true }, { { "nbtree", "eadr" }, NAMES, false },
-	{ { "crab", "slotted" }, WORDS, true }, { { "fastfair", "shift" }, WORDS, true },
-	{ { "nvtree", "append" }, WORDS, true },
+	{ { "crab", "slotted" }, STORE_BLOBS, true }, { { "crab", "slotted" }, STORE_NAMES, true },
+	{ { "crab", "sorted" }, STORE_BLOBS, false }, { { "crab", "sorted" }, STORE_NAMES, true },
+	{ { "nvtree", "append" }, STORE_BLOBS, false }, { { "nvtree", "append" }, STORE_NAMES, true },
+	{ { "fastfair", "shift" }, STORE_BLOBS, true }, { { "fastfair", "shift" }, STORE_NAMES, false },
+	{ { "clfb", "inplace" }, STORE_BLOBS, true }, { { "clfb", "twin" }, STORE_NAMES, false },
+	{ { "clfb", "atomic" }, STORE_BLOBS, false }, { { "clfb", "encoded" }, STORE_NAMES, true },
+	{ { "nbtree", "adr" }, STORE_BLOBS, false }, { { "nbtree", "adr" }, STORE_NAMES, true },
+	{ { "nbtree", "eadr" }, STORE_BLOBS, true }, { { "nbtree", "eadr" }, STORE_NAMES, false },
+	{ { "crab", "slotted" }, STORE_RECORDS, true }, { { "fastfair", "shift" }, STORE_RECORDS, true },
+	{ { "nvtree", "append" }, STORE_RECORDS, true },
 };
 
 static const struct run *run;
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_snap *snap;
 static u32 now[KEYS], before[KEYS];	/* stamps of values; those of the image and of @snap; 0: none */
 static bool found[KEYS];		/* by a get, in the store of now */
@@ -122,7 +118,7 @@ static int get_blob(u32 i, struct crab_snap *from)
 	u32 bytes = name_of(i, text), stamp = 0;
 	int err;
 
-	if (run->kind == NAMES)
+	if (run->kind == STORE_NAMES)
 		err = from ? crab_snap_named_get(store, from, text, bytes, &get) :
 			     crab_named_get(store, text, bytes, &get);
 	else
@@ -145,12 +141,12 @@ static bool is_allowed(int err)
 /* Is the key there, and never missing? Only ECC notices that a record has lost its key */
 static bool is_sure(u32 i, bool of_snap)
 {
-	return (of_snap ? before : now)[i] && (in_slab || (run->kind == NAMES && !attached));
+	return (of_snap ? before : now)[i] && (in_slab || (run->kind == STORE_NAMES && !attached));
 }
 
 static int get_one(u32 i, struct crab_snap *from)
 {
-	int err = run->kind == WORDS ? get_word(i, from) : get_blob(i, from);
+	int err = run->kind == STORE_RECORDS ? get_word(i, from) : get_blob(i, from);
 
 	tap_check(!err || is_allowed(err) || (err == -ENOENT && !is_sure(i, from)),
 		  "@%llu: %s %u: %d", changed, from ? "snapshot" : "get", i, err);
@@ -238,9 +234,9 @@ static void list_all(struct crab_snap *from)
 	bool listed[KEYS + 1] = { };
 	u32 i;
 
-	if (run->kind == WORDS)
+	if (run->kind == STORE_RECORDS)
 		return;
-	(run->kind == NAMES ? list_names : list_keys)(from, listed);
+	(run->kind == STORE_NAMES ? list_names : list_keys)(from, listed);
 	for (i = 0; i < KEYS && !restless.now; i++)
 		tap_check(listed[i] || !found[i] || (from && !before[i]),
 			  "@%llu: a list%s leaves out %u", changed, from ? " of a snapshot" : "", i);
@@ -261,7 +257,7 @@ static void read_all(void)
 static void write_begin(struct crab_blob_write *write, u32 i, char *text, bool put)
 {
 	*write = (struct crab_blob_write){ .key = i, .data = value };
-	if (run->kind == NAMES)
+	if (run->kind == STORE_NAMES)
 		*write = (struct crab_blob_write){ 0, text, name_of(i, text), .data = value };
 	if (put)
 		write->bytes = value_make(i, ++stamps);
@@ -308,7 +304,7 @@ static void write_blob(u32 i, bool put)
 
 	write_begin(&write, i, text, put);
 	write.mode = changed && put ? modes[rng_below(&seed, ARRAY_SIZE(modes))] : CRAB_INSERT_EITHER;
-	if (run->kind == NAMES)
+	if (run->kind == STORE_NAMES)
 		err = put ? crab_named_put(store, &write) : crab_named_erase(store, &write);
 	else
 		err = put ? crab_blob_put(store, &write) : crab_blob_erase(store, &write);
@@ -338,7 +334,7 @@ static int commit_blobs(u32 i, u32 j)
 	write_begin(&two.ops[0].write, j, text[0], false);
 	two.ops[1].verb = CRAB_VERB_INSERT;
 	write_begin(&two.ops[1].write, i, text[1], true);
-	return run->kind == NAMES ? crab_named_commit(store, &two) : crab_blob_commit(store, &two);
+	return run->kind == STORE_NAMES ? crab_named_commit(store, &two) : crab_blob_commit(store, &two);
 }
 
 static void write_one(u32 i, bool put)
@@ -347,10 +343,10 @@ static void write_one(u32 i, bool put)
 	int err;
 
 	if (!run->commits || rng_below(&seed, 3)) {
-		(run->kind == WORDS ? write_word : write_blob)(i, put);
+		(run->kind == STORE_RECORDS ? write_word : write_blob)(i, put);
 		return;
 	}
-	err = run->kind == WORDS ? commit_words(i, j) : commit_blobs(i, j);
+	err = run->kind == STORE_RECORDS ? commit_words(i, j) : commit_blobs(i, j);
 	write_end(i, true, err);
 	write_end(j, false, err);
 }
@@ -427,7 +423,7 @@ static void check_lost(void)
 {
 	u32 i, lost = 0;
 
-	for (i = 0; i < KEYS && run->kind != WORDS; i++)
+	for (i = 0; i < KEYS && run->kind != STORE_RECORDS; i++)
 		lost += now[i] && !found[i];
 	tap_check(check() || !lost, "@%llu: CHECK misses %u values", changed, lost);
 }
@@ -503,15 +499,12 @@ static void test_restless(void)
 /* The image: keys were put, replaced and erased */
 static void fill(void)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(run->names[0], run->names[1]), .engine = run->names[0],
-		.layout = run->names[1], .label = "", .blobs = run->kind == BLOBS,
-		.names = run->kind == NAMES, .commits = run->commits,
-	};
 	u32 n;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, run->names[0], run->names[1],
+			   leaf_bytes_of(run->names[0], run->names[1]),
+			   run->kind | (run->commits ? STORE_COMMITS : 0));
 	memset(now, 0, sizeof(now));
 	for (n = 0; n < 3 * KEYS; n++)
 		write_one(n < KEYS ? n * 7 % KEYS : rng_below(&seed, KEYS), n < KEYS || n % 3);

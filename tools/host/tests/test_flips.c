@@ -36,7 +36,6 @@ static const struct run {
 	{ { "crab", "slotted" }, 15 }, { { "crab", "slotted" }, 47 }, { { "crab", "sorted" }, 2 },
 };
 
-static struct crab_store *store;
 static struct crab_geometry geo;
 static bool there[KEYS];
 static enum state states[KEYS];

@@ -38,7 +38,6 @@ static void rob(void)
 }
 
 /* Work: the compiler inserts a call of this function into each basic block */
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	held = watched && *watched ? held + 1 : 0;
@@ -105,33 +104,27 @@ static void test_spare(u64 n)
 
 static struct crab_store *names_begin(struct crab_media *media, u64 n)
 {
-	struct crab_format_options options = {
-		.engine = "crab", .layout = "", .leaf_bytes = 512, .label = "", .names = true,
-	};
-
 	*media = media_create(CRAB_POOL_OFFSET * 2 + n * 512);
-	return store_make(media, &options);
+	return store_make(media, "crab", "", 512, STORE_NAMES);
 }
 
 static void names_put(struct crab_store *store, u64 from, u64 to)
 {
 	char text[SAME_CRC_BYTES];
-	struct crab_blob_write put = { .name = text, .name_bytes = sizeof(text), .data = text };
 
 	for (; from < to; from++) {
 		same_crc(from, text);
-		tap_check(!crab_named_put(store, &put), "put of name %llu", from);
+		tap_check(!store_name_put(store, text, sizeof(text), text, 0), "put of name %llu", from);
 	}
 }
 
 static void names_erase(struct crab_store *store, u64 from, u64 to)
 {
 	char text[SAME_CRC_BYTES];
-	struct crab_blob_write erase = { .name = text, .name_bytes = sizeof(text) };
 
 	for (; from < to; from++) {
 		same_crc(from, text);
-		tap_check(!crab_named_erase(store, &erase), "erase of name %llu", from);
+		tap_check(!store_name_erase(store, text, sizeof(text)), "erase of name %llu", from);
 	}
 }
 

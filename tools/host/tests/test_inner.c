@@ -16,7 +16,6 @@ static size_t most = SIZE_MAX;
 static bool endless;		/* a large allocation would take the last free page */
 
 void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 
 void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
@@ -26,14 +25,11 @@ void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 	return size > most ? NULL : __real_crab_host_alloc(size, align, gfp);
 }
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct model *model;
 
 static void begin(size_t limit)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES, "nvtree", "", LEAF_BYTES);
 	model = model_create(KEYS, MODEL_UNIFORM, 1);
 	most = limit;
 }

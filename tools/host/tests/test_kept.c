@@ -32,9 +32,7 @@ static u8 value[LONG];
 
 static int put(u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
-
-	return crab_blob_put(kept.store, &write);
+	return store_blob_put(kept.store, key, value, bytes);
 }
 
 /* FREE leaves are left: whole slabs are taken first, so that one of them remains */
@@ -53,15 +51,8 @@ static void take_leaves(struct crab_pool *pool)
 
 static void kept_begin(struct crab_media *media, bool observed)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
-		.blobs = true, .commits = true,
-	};
-	char reason[CRAB_REASON_LEN];
-
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	tap_check(!crab_store_format(media, &options, reason), "%s", reason);
-	kept.store = store_attach(media);
+	kept.store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS | STORE_COMMITS);
 	tap_check(!put(1, SHORT), "the first put");
 	if (observed) {
 		tap_check(crab_store_observe(kept.store) >= 0, "no memory");

@@ -19,19 +19,12 @@ static const char * const layouts[][2] = {
 	{ "nbtree", "adr" },
 };
 
-static struct crab_media media;
-static struct crab_store *store;
 static u64 bound;		/* before the last write */
 
 static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 leaves)
 {
 	media = media_create(2 * CRAB_POOL_OFFSET + leaves * (leaf_bytes + 2 * CRAB_LINE));
 	store = store_format_attach(&media, engine, layout, leaf_bytes);
-}
-
-static void end(void)
-{
-	store_end(store);
 }
 
 /* The lines of one write */
@@ -87,7 +80,7 @@ static void test_random(const char *const *layout, enum model_keys kind)
 	tap_ok(dearest > leaf_bytes / CRAB_LINE, "%s %s, %s keys: %llu lines of one write at most, bound %llu to %llu",
 	       layout[0], layout[1], model_kind_names[kind], dearest, least, bound);
 	model_destroy(m);
-	end();
+	store_end(store);
 }
 
 /* nbtree */
@@ -127,7 +120,7 @@ static void test_nbtree(u32 leaf_bytes)
 	tap_ok(split == bound && unlink == bound,
 	       "nbtree adr, %u: a split cleans %llu lines, an unlink %llu, bound %llu", leaf_bytes, split,
 	       unlink, bound);
-	end();
+	store_end(store);
 }
 
 /* clfb */
@@ -156,7 +149,7 @@ static void test_root(const char *layout, u32 leaf_bytes)
 		lines = put(key);
 	tap_ok(lines == bound, "clfb %s, %u: the first split cleans %llu lines, bound %llu", layout, leaf_bytes,
 	       lines, bound);
-	end();
+	store_end(store);
 }
 
 /*
@@ -201,7 +194,7 @@ static void test_node(const char *layout, u32 leaf_bytes)
 	tap_ok(lines == bound && clfb()->levels == 2,
 	       "clfb %s, %u: a split of a leaf, a node and the root cleans %llu lines, bound %llu", layout,
 	       leaf_bytes, lines, bound);
-	end();
+	store_end(store);
 }
 
 /* The same with leaves of one line, of which ascending keys fill each; @leaves: free ones that are taken before */
@@ -222,7 +215,7 @@ static void test_encoded(u64 leaves)
 	tap_ok(lines == bound && clfb()->levels == 2,
 	       "clfb encoded, %llu leaves: a split of a leaf, a node and the root cleans %llu lines, bound %llu",
 	       clfb()->base.geo.leaves, lines, bound);
-	end();
+	store_end(store);
 }
 
 int main(void)

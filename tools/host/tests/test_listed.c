@@ -15,8 +15,6 @@
 
 enum listed { KEPT, PUT, REMOVED };
 
-static struct crab_media media;
-static struct crab_store *store;
 static const struct crab_engine_ops *own;
 static struct crab_engine_ops ops;
 static u64 seed = 11;
@@ -33,12 +31,8 @@ static u64 key_of(u32 i)
 
 static void begin(const char *engine)
 {
-	const struct crab_format_options options = {
-		.engine = engine, .layout = "", .leaf_bytes = 512, .label = "listed", .commits = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + 64 * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, engine, "", 512, STORE_COMMITS);
 	own = store->engine->own;
 	ops = *own;
 	store->engine->own = &ops;

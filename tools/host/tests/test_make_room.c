@@ -15,8 +15,6 @@
 
 static const char * const engines[][2] = { { "fastfair", "" }, { "nbtree", "eadr" } };
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_blob_commit commit;	/* too large for a stack */
 static u8 value[BYTES];
 static u64 keys;		/* in the store */
@@ -39,7 +37,6 @@ static void hand_over(struct crab_pool *pool)
 
 /* Called after a try: it frees the memory for a slab that the pool does not have */
 void __real_crab_host_free(const void *p);
-void __wrap_crab_host_free(const void *p);
 void __wrap_crab_host_free(const void *p)
 {
 	__real_crab_host_free(p);
@@ -49,9 +46,7 @@ void __wrap_crab_host_free(const void *p)
 
 static int put(u64 key)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = BYTES };
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, value, BYTES);
 }
 
 static int put_by_commit(u64 key)
@@ -72,14 +67,9 @@ static const struct verb {
 /* A full store */
 static void begin(const char *engine, const char *layout)
 {
-	u32 leaf_bytes = leaf_bytes_of(engine, layout);
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes, .engine = engine, .layout = layout, .label = "",
-		.blobs = true, .commits = true,
-	};
-
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes);
-	store = store_make(&media, &options);
+	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout));
+	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
+			   STORE_BLOBS | STORE_COMMITS);
 	for (keys = 0; !put(keys); keys++)
 		;
 	tap_check(keys > 5, "%llu keys", keys);
@@ -89,10 +79,9 @@ static void begin(const char *engine, const char *layout)
 static void end(const struct verb *verb)
 {
 	struct crab_blob_read get = { .key = keys };
-	struct crab_blob_write erase = { .key = 0 };
 
 	tap_check(crab_blob_get(store, &get) == -ENOENT, "the key is there");
-	tap_check(!crab_blob_erase(store, &erase) && !verb->put(keys), "%s in place of another",
+	tap_check(!store_blob_erase(store, 0) && !verb->put(keys), "%s in place of another",
 		  verb->name);
 	store_end(store);
 }

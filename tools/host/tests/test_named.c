@@ -78,16 +78,12 @@ static void value_make(u8 *to, const struct known *k, u32 generation, u32 bytes)
 
 static void run_format(struct run *r, const char *engine, const char *layout)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = leaf_bytes_of(engine, layout), .engine = engine, .layout = layout,
-		.label = "names", .names = true,
-	};
-
 	memset(r, 0, sizeof(*r));
 	r->media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
 	r->seed = 11;
 	names_make(r);
-	r->store = store_make(&r->media, &options);
+	r->store = store_make(&r->media, engine, layout, leaf_bytes_of(engine, layout),
+			      STORE_NAMES);
 }
 
 /* A condition that holds, or one that does not; returns the error that must come */
@@ -315,17 +311,12 @@ static bool has_value(struct run *r, const char *name, u32 bytes, const char *te
 
 static int put_text(struct run *r, const char *name, u32 bytes, const char *text)
 {
-	struct crab_blob_write put = {
-		.name = name, .name_bytes = bytes, .data = text, .bytes = strlen(text),
-	};
-
-	return crab_named_put(r->store, &put);
+	return store_name_put(r->store, name, bytes, text, strlen(text));
 }
 
 static void test_same_crc(void)
 {
 	char a[8], b[8];
-	struct crab_blob_write erase = { .name = a, .name_bytes = 7 };
 	struct run r;
 
 	tap_check(same_crc(a, b), "two names with the same crc");
@@ -333,7 +324,7 @@ static void test_same_crc(void)
 	tap_check(!put_text(&r, a, 7, "one") && !put_text(&r, b, 7, "two"), "put");
 	restart(&r, false);
 	tap_check(has_value(&r, a, 7, "one") && has_value(&r, b, 7, "two"), "both are there");
-	tap_check(!crab_named_erase(r.store, &erase) && has_value(&r, b, 7, "two"), "erase of one");
+	tap_check(!store_name_erase(r.store, a, 7) && has_value(&r, b, 7, "two"), "erase of one");
 	tap_check(!put_text(&r, a, 7, "three"), "put again");
 	restart(&r, true);
 	tap_check(has_value(&r, a, 7, "three") && has_value(&r, b, 7, "two"), "both again");

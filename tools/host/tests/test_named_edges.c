@@ -12,20 +12,13 @@
 #include "store/snap.h"
 #include "test.h"
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_engine_ops ops;
 static const struct crab_engine_ops *raw;
 
 static void begin(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "edges",
-		.names = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, STORE_NAMES);
 	raw = store->blobs->raw;
 	ops = *raw;
 }
@@ -209,7 +202,6 @@ static void test_no_key(int err)
 static const char *meanwhile;
 
 void *__real_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
-void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp);
 void *__wrap_crab_host_alloc(size_t size, size_t align, gfp_t gfp)
 {
 	const char *name = meanwhile;

@@ -7,7 +7,6 @@
  */
 #include "badmedia.h"
 #include "engines/clfb/clfb.h"
-#include "engines/clfb/leaf.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "test.h"
 
@@ -21,8 +20,6 @@ static const char * const subjects[][2] = {
 	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
 	{ "nbtree", "adr" }, { "nbtree", "eadr" },
 };
-
-static struct crab_store *store;
 
 static struct nb_tree *nb(void)
 {
@@ -293,7 +290,6 @@ static void test_zero(const char *layout)
 {
 	struct crab_flow flow = { .media = &badmedia };
 	struct crab_attach_report report;
-	struct crab_check_report check;
 	struct crab_geometry geo;
 	struct nb_leaf *last;
 	struct crab_head head;
@@ -314,11 +310,11 @@ static void test_zero(const char *layout)
 	tap_check(report.verdict == CRAB_VERDICT_GOOD && !head.next, "%s", report.reason);
 	for (i = 1; i <= 2 * ROOM; i++)
 		tap_check(!put(key + i * STEP), "%s: insert %llu", layout, i);
-	tap_check(!crab_store_check(store, &check) && !check.damage.count, "%s", check.damage.what);
+	store_check_good(store);
 	for (i = 1; i <= 2 * ROOM; i++)
 		tap_check(!store_delete(store, key + i * STEP), "%s: delete %llu", layout, i);
-	tap_ok(!crab_store_check(store, &check) && !check.damage.count, "%s: the last link is 0, birth %llu",
-	       layout, head.birth);
+	store_check_good(store);
+	tap_ok(true, "%s: the last link is 0, birth %llu", layout, head.birth);
 	end();
 }
 

@@ -13,8 +13,6 @@
 #define SOME		60U	/* records of three leaves */
 #define MANY		200U	/* leaves of a large store */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_geometry geo;
 
 static struct nv_tree *tree(void)
@@ -32,8 +30,7 @@ static void begin(u32 records)
 {
 	u32 i;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES, "nvtree", "", LEAF_BYTES);
 	geo = store->engine->geo;
 	for (i = 1; i <= records; i++)
 		store_put(store, i * 10, i);
@@ -47,11 +44,6 @@ static void attach_again(void)
 	store = store_try(&media, &report);
 	if (IS_ERR(store))
 		exit(2);
-}
-
-static void end(void)
-{
-	store_end(store);
 }
 
 static void element_set(u64 leaf, u32 at, u64 key, bool negative)
@@ -78,7 +70,7 @@ static void sign_once(u32 at, u64 key, bool damage)
 		  damage ? "no damage" : store->engine->damage.what);
 	tap_check(!damage || err == -EUCLEAN, "element %u deletes %llu: a search returns %d", at, key,
 		  err);
-	end();
+	store_end(store);
 }
 
 static void test_signs(void)
@@ -99,7 +91,7 @@ static void test_lone(void)
 	memset(&leaf_media(0)->line[0].slot[0], 0xff, sizeof(struct nv_dslot));
 	err = store_search(store, 5);
 	tap_ok(err == -EUCLEAN, "a search doubts a leaf whose only element has changed: %d", err);
-	end();
+	store_end(store);
 }
 
 /* The leaves in the order of their keys; returns their number */
@@ -137,7 +129,7 @@ static void test_twice(void)
 	head_low(leaf[1], 0);
 	attach_again();
 	tap_ok(store->engine->damage.count, "two leaves with one lowest key are damage");
-	end();
+	store_end(store);
 }
 
 /* The header of the second leaf is damaged; the third one begins after the last key of the first */
@@ -158,7 +150,7 @@ static void test_no_gap(void)
 	tap_check(store_info(store).stats.records == SOME - 2 * nv_room(LEAF_BYTES),
 		  "%llu records are counted", store_info(store).stats.records);
 	tap_ok(err == -EUCLEAN, "a gap without a range: the leaf before it is quarantined: %d", err);
-	end();
+	store_end(store);
 }
 
 static int search(u64 key)
@@ -184,7 +176,7 @@ static void misplaced_once(u32 at)
 	tap_check(search(third) == -EUCLEAN, "element %u: a search for a key near it: %d", at,
 		  search(third));
 	tap_check(search(first) == -ENOENT, "element %u: a search elsewhere: %d", at, search(first));
-	end();
+	store_end(store);
 }
 
 static void test_misplaced(void)
@@ -299,7 +291,7 @@ static void under_once(void (*change)(void), int (*write)(void), const char *wha
 		  found->what);
 	tap_check(crab_list_head(&media)->next == head && tree()->leaves == list(under),
 		  "the list has changed");
-	end();
+	store_end(store);
 }
 
 static void test_under(void)
@@ -336,7 +328,7 @@ static void pack_once(u32 pack)
 	for (i = 0, seed = 3; i < 10 * MANY; i++)
 		lost += crab_store_search(store, rng(&seed), &value) || value != i;
 	tap_check(!errors && !lost, "pack=%u: %u errors, %u records lost", pack, errors, lost);
-	end();
+	store_end(store);
 }
 
 static void test_pack(void)
@@ -359,8 +351,7 @@ static void test_emptied(void)
 	struct crab_record up, down;
 	u32 lost = 0;
 
-	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
-	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + MANY * LEAF_BYTES, "nvtree", "", LEAF_BYTES);
 	for (key = 10; key <= last; key += 10)
 		store_put(store, key, key);
 	crab_store_detach(store);
@@ -379,7 +370,7 @@ static void test_emptied(void)
 		lost += store_insert(store, key, 1, CRAB_INSERT_CREATE) || store_search(store, key);
 	tap_ok(!lost && tree()->unlinks > 40, "%llu leaves are emptied: %u records are lost",
 	       tree()->unlinks, lost);
-	end();
+	store_end(store);
 }
 
 /*
@@ -409,7 +400,7 @@ static void test_far(long fail)
 	}
 	tap_ok(down.key == nv_room(LEAF_BYTES) - 1, "a seek finds the last key of a range, %s memory: %llu",
 	       fail ? "with" : "without", down.key);
-	end();
+	store_end(store);
 }
 
 static bool stop_now(void *arg)
@@ -433,7 +424,7 @@ static void test_stopped(void)
 	got = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	store->engine->stop.asked = NULL;
 	tap_ok(got == -EINTR && !cursor.done, "a scan that is stopped after an empty leaf: %d", got);
-	end();
+	store_end(store);
 }
 
 /* Inserts without memory for the sides of fresh leaves, of which one allocation makes 128 */
@@ -443,8 +434,7 @@ static void test_sides(void)
 	u32 sides = 0;
 	int err;
 
-	media = media_create(CRAB_POOL_OFFSET + MANY * LEAF_BYTES);
-	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET + MANY * LEAF_BYTES, "nvtree", "", LEAF_BYTES);
 	for (key = 1; tree()->leaves < MANY - 50; key++) {
 		free = tree()->pool.free;
 		made = atomic64_read(&tree()->sides.made);
@@ -460,7 +450,7 @@ static void test_sides(void)
 	}
 	store_check_good(store);
 	tap_ok(sides == 1, "a split without memory for a side is refused, and keeps no leaf: %u", sides);
-	end();
+	store_end(store);
 }
 
 /* A full store: one leaf is free, and a leaf with as many records as fit takes its place */
@@ -480,7 +470,7 @@ static void test_last(void)
 	crab_nv_find(tree(), 0, &place);
 	tap_ok(!err && nv_live(place.side) == room && place.side->count == room,
 	       "a leaf is replaced by one that is full: %d, %u", err, nv_live(place.side));
-	end();
+	store_end(store);
 }
 
 int main(void)

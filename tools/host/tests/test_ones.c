@@ -15,8 +15,6 @@
 #define SLOTS		29U	/* of a slotted leaf of 512 bytes */
 #define FIRST		1000U	/* the lowest key; the others follow in steps of 10 */
 
-static struct crab_media media;
-static struct crab_store *store;
 static bool there[KEYS];
 
 /* Memory that reads all ones for a while */
@@ -40,8 +38,7 @@ static void begin(const char *engine, const char *layout, u32 leaf_bytes, u64 co
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET + POOL_BYTES);
-	store = store_format_attach(&media, engine, layout, leaf_bytes);
+	store_begin(CRAB_POOL_OFFSET + POOL_BYTES, engine, layout, leaf_bytes);
 	memset(there, 0, sizeof(there));
 	for (i = 0; i < count; i++) {
 		tap_check(!put(key_of(i), i), "insert %llu", i);

@@ -28,7 +28,6 @@ static const struct scene {
 } scenes[] = { { 512, 25 }, { 1024, 55 }, { 4096, 200 }, { 8192, 400 } };
 
 static const struct scene *scene;
-static struct crab_store *store;
 static bool running;
 static u64 seed, run;
 

@@ -21,9 +21,7 @@
 #define PARKED		4U	/* entries that a block holds */
 #define BLOCKS		3U
 
-static struct crab_media media;
 static struct crab_badmem bad;
-static struct crab_store *store;
 static struct crab_geometry geo;
 static struct nv_dparked *block[BLOCKS];
 static u64 second, last;	/* leaves in the order of the list */
@@ -537,8 +535,7 @@ static u32 room_once(bool instant)
 {
 	u64 key, end = 0;
 
-	media = media_create(CRAB_POOL_OFFSET + MANY * LARGE);
-	store = store_format_attach(&media, "nvtree", "", LARGE);
+	store_begin(CRAB_POOL_OFFSET + MANY * LARGE, "nvtree", "", LARGE);
 	for (key = 0; tree()->leaves < MANY * 3 / 4; key++)
 		store_put(store, key, key);
 	for (end = key, key = 0; key < end; key++)

@@ -93,7 +93,6 @@ static void delete_next(void)
 }
 
 /* Called at every point that may reschedule, also between two turns */
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	const u32 *held = run.held;

@@ -336,7 +336,6 @@ static void run_rivals(void)
  */
 
 void __real_crab_task_switch(void);
-void __wrap_crab_task_switch(void);
 void crab_task_wait(void);
 unsigned int crab_host_this_cpu(void);
 

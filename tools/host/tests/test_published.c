@@ -131,8 +131,6 @@ static void published_end(void *tree)
 	published_destroy(tree);
 }
 
-static struct crab_media media;
-
 static void *layout_begin(const char *layout)
 {
 	media = media_create(SIZE);

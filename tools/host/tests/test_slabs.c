@@ -19,7 +19,6 @@
 
 static u64 blocks;
 
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	blocks++;

@@ -24,8 +24,6 @@
 #define SNAPS	3U
 #define NONE	CRAB_KEY_EMPTY
 
-static struct crab_media media;
-static struct crab_store *store;
 static u64 seed = 17;
 
 /* The engine; 0: no record */
@@ -112,17 +110,10 @@ static int array_remove(struct crab_engine *engine, struct crab_flow *flow, u64 
 	return 0;
 }
 
-enum kind { RECORDS, BLOBS, NAMES };
-
-static void make(enum kind kind)
+static void make(unsigned int kind)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "snap",
-		.blobs = kind == BLOBS, .names = kind == NAMES,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, kind);
 }
 
 /* A value of the snapshot, 0 if there is none; @unknown: out */
@@ -275,7 +266,7 @@ static void test_reads(void)
 	struct crab_engine_ops ops;
 	u32 i;
 
-	make(RECORDS);
+	make(STORE_RECORDS);
 	own = store->engine->ops;
 	ops = *own;
 	ops.lookup = array_lookup;
@@ -312,7 +303,7 @@ static void test_strange(u64 first, u64 second)
 	struct crab_snap *snap;
 	int n;
 
-	make(RECORDS);
+	make(STORE_RECORDS);
 	own = store->engine->ops;
 	ops = *own;
 	ops.scan = scan_strange;
@@ -340,7 +331,7 @@ static void test_ended(void)
 	u64 value;
 	int n;
 
-	make(RECORDS);
+	make(STORE_RECORDS);
 	own = store->engine->ops;
 	ops = *own;
 	ops.scan = array_scan;
@@ -381,7 +372,7 @@ static void test_tables(void)
 	struct crab_snap *a, *b, *c;
 	u64 value = 0;
 
-	make(RECORDS);
+	make(STORE_RECORDS);
 	store_put(store, 5, 50);
 	a = open_one();
 	b = open_one();
@@ -414,17 +405,16 @@ static void kick(void *arg)
 /* The old value of a snapshot is freed with it, though a newer snapshot is open */
 static void test_extents(void)
 {
-	struct crab_blob_write put = { .key = 1, .data = "1234567", .bytes = 7 };
 	struct crab_snap *a, *b;
 	u64 lines;
 
-	make(BLOBS);
-	crab_blob_put(store, &put);
+	make(STORE_BLOBS);
+	store_blob_put(store, 1, "1234567", 7);
 	lines = store->blobs->extents.lines;
 	a = open_one();
 	tap_check(store->gate->count == CRAB_BLOB_STRIPES && store->gate->stripes == store->blobs->stripes,
 		  "a snapshot waits for %u stripes", store->gate->count);
-	crab_blob_put(store, &put);
+	store_blob_put(store, 1, "1234567", 7);
 	b = open_one();
 	tap_check(store->blobs->extents.lines == 2 * lines, "%llu lines", store->blobs->extents.lines);
 	crab_snap_close(a);
@@ -440,16 +430,7 @@ static char longest[CRAB_NAME_MAX];
 
 static int put_name(const char *name, u32 bytes)
 {
-	struct crab_blob_write put = { .name = name, .name_bytes = bytes, .data = name, .bytes = 1 };
-
-	return crab_named_put(store, &put);
-}
-
-static int erase_name(const char *name, u32 bytes)
-{
-	struct crab_blob_write erase = { .name = name, .name_bytes = bytes };
-
-	return crab_named_erase(store, &erase);
+	return store_name_put(store, name, bytes, name, 1);
 }
 
 static int snap_get(struct crab_snap *snap, const char *name, u32 bytes)
@@ -472,7 +453,7 @@ static void test_names(void)
 	u64 word;
 	int err;
 
-	make(NAMES);
+	make(STORE_NAMES);
 	tap_check(!put_name(longest, CRAB_NAME_MAX) && !put_name("x", 1), "put");
 	snap = open_one();
 	tap_check(!snap_get(snap, longest, CRAB_NAME_MAX) && !snap_get(snap, "x", 1), "get");
@@ -490,7 +471,6 @@ static void test_names(void)
 /* More values than a list reads at once; and a list of names that are not all known */
 static void test_lists(void)
 {
-	struct crab_blob_write put = { .data = "1", .bytes = 1 };
 	struct crab_named_entry entry;
 	struct crab_named_cursor names;
 	struct crab_blob_entry entries[100];
@@ -498,9 +478,9 @@ static void test_lists(void)
 	struct crab_snap *snap;
 	int n, sum = 0, err;
 
-	make(BLOBS);
-	for (put.key = 0; put.key < 80; put.key++)
-		crab_blob_put(store, &put);
+	make(STORE_BLOBS);
+	for (n = 0; n < 80; n++)
+		store_blob_put(store, n, "1", 1);
 	snap = open_one();
 	crab_cursor_init(&cursor, 0, NONE);
 	while ((n = crab_snap_list(store, snap, &cursor, entries, 100)) > 0)
@@ -508,7 +488,7 @@ static void test_lists(void)
 	tap_check(!n && sum == 80, "%d values, then %d", sum, n);
 	crab_snap_close(snap);
 	store_abandon(store);
-	make(NAMES);
+	make(STORE_NAMES);
 	tap_check(!put_name("x", 1), "put");
 	snap = open_one();
 	store->blobs->unnamed = true;
@@ -532,13 +512,14 @@ static void test_far_keys(void)
 
 	same_crc(1, name[0]);
 	same_crc(2, name[1]);
-	make(NAMES);
+	make(STORE_NAMES);
 	key = crab_name_key(name[0], SAME_CRC_BYTES) + (1ULL << 31);
 	store->blobs->raw->insert(store->engine, &flow, key, 31, CRAB_INSERT_EITHER, &old);
 	tap_check(!put_name(name[0], SAME_CRC_BYTES), "put");
 	snap = open_one();
-	tap_check(!erase_name(name[0], SAME_CRC_BYTES) && !put_name(name[1], SAME_CRC_BYTES) &&
-		  !put_name(name[0], SAME_CRC_BYTES) && !erase_name(name[0], SAME_CRC_BYTES), "another key");
+	tap_check(!store_name_erase(store, name[0], SAME_CRC_BYTES) &&
+		  !put_name(name[1], SAME_CRC_BYTES) && !put_name(name[0], SAME_CRC_BYTES) &&
+		  !store_name_erase(store, name[0], SAME_CRC_BYTES), "another key");
 	err = snap_get(snap, name[0], SAME_CRC_BYTES);
 	tap_ok(!err, "a snapshot has a name that was erased under several keys: %d", err);
 	crab_snap_close(snap);

@@ -27,8 +27,6 @@ static struct open {
 	struct known known;
 } open[SNAPS];
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_engine_ops ops;
 static const struct crab_engine_ops *raw;
 static struct known now;
@@ -50,13 +48,8 @@ static int remove_key(struct crab_engine *engine, struct crab_flow *flow, u64 ke
 
 static void begin(bool names)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "failed",
-		.blobs = !names, .names = names,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, names ? STORE_NAMES : STORE_BLOBS);
 	raw = store->blobs->raw;
 	ops = *raw;
 	ops.insert = insert;
@@ -242,8 +235,7 @@ static void test_conditions(void)
 	};
 	struct crab_old old;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_format_attach(&media, "crab", "slotted", 512);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512);
 	tap_check(!record(1, 10, CRAB_INSERT_EITHER, 0) && !record(4, 40, CRAB_INSERT_EITHER, 0), "insert");
 	snap_open(&open[0]);
 	tap_check(record(1, 1, CRAB_INSERT_CREATE, 0) == -EEXIST &&
@@ -402,8 +394,7 @@ static void test_kinds(void)
 	struct crab_cursor cursor;
 	int err[2];
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_format_attach(&media, "crab", "slotted", 512);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512);
 	snap_open(&open[0]);
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
 	err[0] = crab_snap_get(store, open[0].snap, &get);

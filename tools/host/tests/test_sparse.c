@@ -13,16 +13,12 @@
 #define BYTES	64U
 #define LARGE	4000U	/* bytes of a value that needs a slab of another size */
 
-static struct crab_media media;
-static struct crab_store *store;
 static u8 value[LARGE];
 static u64 lowest, last;	/* keys of the values in the first and the last extent */
 
 static int put(u64 key, u32 bytes)
 {
-	struct crab_blob_write write = { .key = key, .data = value, .bytes = bytes };
-
-	return crab_blob_put(store, &write);
+	return store_blob_put(store, key, value, bytes);
 }
 
 static int get(u64 key)
@@ -48,12 +44,8 @@ static u64 place_of(u64 key)
 
 static void begin_empty(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "", .blobs = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
 }
 
 /* Every eighth value remains, and two more; the store is full of values before, if @full */
@@ -70,12 +62,9 @@ static u64 begin(bool full)
 			lowest = key;
 	}
 	end = key;
-	for (key = 1; key < end; key++) {
-		struct crab_blob_write write = { .key = key };
-
+	for (key = 1; key < end; key++)
 		if (key % 8 && key != lowest && key != last)
-			tap_check(!crab_blob_erase(store, &write), "erase %llu", key);
-	}
+			tap_check(!store_blob_erase(store, key), "erase %llu", key);
 	return end;
 }
 
@@ -109,7 +98,6 @@ static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u6
 
 static void test_refused(void)
 {
-	struct crab_blob_write erase = { .key = 0 };
 	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
 	u64 key, lines, n, lent, got = 0;
@@ -130,8 +118,7 @@ static void test_refused(void)
 	tap_check(got && got * CRAB_LINE * 2 == lines * CRAB_LINE, "%llu values of %llu lines", got, lines);
 	/* Each of these slabs is chosen again once an extent of it is free */
 	lent = store->blobs->extents.lent;
-	erase.key = last;
-	tap_check(!crab_blobs_maintain(store) && !crab_blob_erase(store, &erase), "erase");
+	tap_check(!crab_blobs_maintain(store) && !store_blob_erase(store, last), "erase");
 	while (crab_blobs_maintain(store))
 		;
 	tap_ok(store->blobs->extents.lent < lent, "%llu values that cannot move stay, then %llu slabs go",
@@ -183,11 +170,8 @@ static void test_full_below(void)
 		tap_check(slab_of(key) == slab_of(0) - key / IN_SLAB, "key %llu: slab %llu", key,
 			  slab_of(key));
 	}
-	for (key = 0; key < VALUES; key++) {
-		struct crab_blob_write erase = { .key = key };
-
-		tap_check(remains(key) || !crab_blob_erase(store, &erase), "erase %llu", key);
-	}
+	for (key = 0; key < VALUES; key++)
+		tap_check(remains(key) || !store_blob_erase(store, key), "erase %llu", key);
 	for (key = 0; key < SLABS - 2; key++)
 		tap_check(!crab_extents_leave(&store->blobs->extents, slab_of(key * IN_SLAB)), "leave");
 	while (rounds < VALUES && crab_blobs_maintain(store))
@@ -219,14 +203,9 @@ static void test_no_memory(void)
 /* A 32nd of the pool is less than a leaf */
 static void test_large_leaves(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 8192, .label = "", .blobs = true,
-	};
-
 	media = media_create(CRAB_POOL_OFFSET + 16 * 8192);
-	store = store_make(&media, &options);
-	tap_ok(!put(1, BYTES) && !get(1) &&
-	       store->blobs->extents.slab_lines * CRAB_LINE == options.leaf_bytes,
+	store = store_make(&media, "crab", "slotted", 8192, STORE_BLOBS);
+	tap_ok(!put(1, BYTES) && !get(1) && store->blobs->extents.slab_lines * CRAB_LINE == 8192,
 	       "a slab has one leaf at least: %u lines", store->blobs->extents.slab_lines);
 	store_end(store);
 }

@@ -23,8 +23,6 @@ static const struct subject {
 	{ "nbtree", "adr" }, { "nbtree", "eadr" }, { "clfb", "twin" }, { "clfb", "encoded" },
 };
 
-static struct crab_media media;
-static struct crab_store *store;
 static u32 patience;		/* leaves until the caller is killed; 0: it is not */
 static u32 asked;		/* how often */
 
@@ -53,11 +51,6 @@ static void begin(const struct subject *s)
 	for (i = 0; i < KEYS; i++)
 		tap_check(!store_insert(store, i, i, CRAB_INSERT_CREATE), "insert %llu", i);
 	crab_store_detach(store);
-}
-
-static void end(void)
-{
-	store_end(store);
 }
 
 /* Reads all records, in calls that are each stopped after some leaves; returns their number */
@@ -111,7 +104,7 @@ static void test_scan(const struct subject *s)
 	down = scan(true);
 	tap_ok(true, "%s %s: a scan that is stopped again and again has all records: %u calls, down %u",
 	       s->engine, s->layout, up, down);
-	end();
+	store_end(store);
 }
 
 /* From some place on, where attach looks for it, the caller is dead */
@@ -169,7 +162,7 @@ static void test_attach(const struct subject *s)
 	tap_ok(clean && unclean >= clean && damaged,
 	       "%s %s: attach ends wherever its caller dies: %u places, unclean %u, damaged %u",
 	       s->engine, s->layout, clean, unclean, damaged);
-	end();
+	store_end(store);
 }
 
 /* Stops CHECK at one place after the other; returns their number */
@@ -202,7 +195,7 @@ static void test_check(const struct subject *s)
 	tap_ok(places >= info.stats.leaves_used,
 	       "%s %s: CHECK ends wherever its caller dies: %u places, %llu leaves", s->engine, s->layout,
 	       places, info.stats.leaves_used);
-	end();
+	store_end(store);
 }
 
 /* Calls of the engine that read all words, as CHECK of values does, with so many at a time */
@@ -244,17 +237,13 @@ static void check_fails(int err)
 /* It looks after each part of the values, too */
 static void test_check_blobs(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
-	};
-	struct crab_blob_write put = { .data = "1", .bytes = 1 };
 	struct crab_check_report report = { };
-	u32 others;
+	u32 others, i;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, &options);
-	for (put.key = 0; put.key < 8 * CHUNK; put.key++)
-		tap_check(!crab_blob_put(store, &put), "put");
+	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
+	for (i = 0; i < 8 * CHUNK; i++)
+		tap_check(!store_blob_put(store, i, "1", 1), "put");
 	crab_store_detach(store);
 	attach();
 	asked = 0;
@@ -268,7 +257,7 @@ static void test_check_blobs(void)
 	check_fails(-ENOMEM);
 	tap_ok(check_killed(8 * CHUNK) == others + 8,
 	       "values: CHECK ends wherever its caller dies: %u places", others + 8);
-	end();
+	store_end(store);
 }
 
 /* Stops a read that passes many keys at one place after the other; @want: its end without a stop */
@@ -332,7 +321,7 @@ static void test_snap(void)
 	       "reads of a snapshot that pass keys without a record end there: %u, %u and %u places", up,
 	       down, seek);
 	crab_snap_close(snap);
-	end();
+	store_end(store);
 }
 
 #define GHOSTS	(8 * CHUNK)
@@ -359,15 +348,12 @@ static int list_ghosts(struct crab_snap *snap)
 
 static void test_list(void)
 {
-	const struct crab_format_options options = {
-		.engine = "crab", .layout = "slotted", .leaf_bytes = 512, .label = "stop", .blobs = true,
-	};
 	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
 	u32 places;
 
 	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
 	crab_store_detach(store);
 	attach();
 	raw = store->blobs->raw;
@@ -378,7 +364,7 @@ static void test_list(void)
 	store->blobs->raw = raw;
 	tap_ok(places == GHOSTS / CHUNK, "a list that passes values which are gone ends there: %u places",
 	       places);
-	end();
+	store_end(store);
 }
 
 /* No leaf but the first and the last has a record */
@@ -411,7 +397,7 @@ static void test_empty(void)
 	n = crab_cursor_read(store, &cursor, record, ARRAY_SIZE(record));
 	tap_ok(n == ARRAY_SIZE(record) && record[1].key < KEYS,
 	       "clfb: a scan over leaves without records is stopped, then finds %d", n);
-	end();
+	store_end(store);
 }
 
 int main(void)

@@ -32,13 +32,8 @@ static void scarce_batch(struct crab_engine *engine, struct crab_flow *flow,
 
 static struct crab_store *make(struct crab_media *media)
 {
-	struct crab_format_options options = {
-		.leaf_bytes = 512, .engine = "crab", .layout = "slotted", .label = "stuck",
-		.commits = true,
-	};
-
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	return store_make(media, &options);
+	return store_make(media, "crab", "slotted", 512, STORE_COMMITS);
 }
 
 static void expect(struct crab_store *store, u64 key, int err, u64 value, const char *when)

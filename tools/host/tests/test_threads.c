@@ -366,10 +366,7 @@ static void *commits_run(void *arg)
 static void run_commits(void)
 {
 	struct crab_media media = media_create(CRAB_POOL_OFFSET + ATTACH_LEAVES * 128);
-	struct crab_format_options options = {
-		.leaf_bytes = 128, .engine = "", .layout = "", .label = "", .commits = true,
-	};
-	struct crab_store *store = store_make(&media, &options);
+	struct crab_store *store = store_make(&media, "", "", 128, STORE_COMMITS);
 	struct crab_store_info info;
 	pthread_t thread;
 	u32 i;

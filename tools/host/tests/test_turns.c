@@ -60,14 +60,12 @@ static void renew(struct crab_store *store)
 }
 
 /* The compiler inserts a call of this function into each basic block */
-void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
 	blocks++;
 }
 
 /* Called at every point that may reschedule: before each leaf, and between two turns */
-void __wrap_crab_host_may_sleep(void);
 void __wrap_crab_host_may_sleep(void)
 {
 	if (watched && *watched) {

@@ -512,9 +512,7 @@ static void rest_write(struct walk *w)
 void clfb_image_write(const struct space *space, const struct crab_geometry *geo,
 		      struct crab_media *media, const u8 *at, const u8 *end)
 {
-	struct walk w = {
-		.space = space, .geo = geo, .media = media, .flow = { .media = media },
-	};
+	struct walk w = { .space = space, .geo = geo, .media = media, .flow = { .media = media } };
 	u64 levels, root;
 
 	if (at == end)		/* no superblock holds */

@@ -9,7 +9,6 @@
  *
  * Locking: one thread.
  */
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 
 #include "engines/fastfair/fastfair.h"
@@ -56,23 +55,19 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 static const struct space fastfair_spaces[] = {
 	{ "fastfair-2x3x3", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .format = true,
 	  .tier = SPACE_TINY },
-	{ "fastfair-modify", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true,
-	  .tier = SPACE_QUICK },
-	{ "fastfair-ranges", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
-	  .tier = SPACE_QUICK },
+	{ "fastfair-modify", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true },
+	{ "fastfair-ranges", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true },
 	{ "fastfair-commits", FASTFAIR(128), .slots = 2, .leaves = 10, .keys = 2, .commits = 2,
-	  .survive = true, .lives = 2, .tier = SPACE_QUICK },
+	  .survive = true, .lives = 2 },
 	{ "fastfair-commits-3", FASTFAIR(128), .slots = 2, .leaves = 11, .keys = 3, .commits = 2,
 	  .tier = SPACE_LONG },
-	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
-	  .tier = SPACE_QUICK },
-	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4,
-	  .tier = SPACE_QUICK },
-	{ "fastfair-lazy", FASTFAIR(128, .lazy = true), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
-	  .tier = SPACE_QUICK },
-	{ "fastfair-2x3x4", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
+	{ "fastfair-lives", FASTFAIR(128), .slots = 2, .leaves = 5, .keys = 3, .lives = 2 },
+	{ "fastfair-halves", FASTFAIR(128, .binary = true), .slots = 2, .leaves = 6, .keys = 4 },
+	{ "fastfair-lazy", FASTFAIR(128, .lazy = true), .slots = 2, .leaves = 5, .keys = 3,
+	  .lives = 2 },
+	{ "fastfair-2x3x4", FASTFAIR(128), .slots = 2, .leaves = 3, .keys = 4 },
 	{ "fastfair-2x6x4", FASTFAIR(128), .slots = 2, .leaves = 6, .keys = 4, .tier = SPACE_LONG },
-	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5, .tier = SPACE_QUICK },
+	{ "fastfair-5x3x5", FASTFAIR(256), .slots = 5, .leaves = 3, .keys = 5 },
 	{ "fastfair-3x3x5", FASTFAIR(128), .slots = 3, .leaves = 3, .keys = 5, .tier = SPACE_FULL },
 	{ "fastfair-5x4x6", FASTFAIR(256), .slots = 5, .leaves = 4, .keys = 6, .tier = SPACE_FULL },
 	{ "fastfair-lazy-2x6x4", FASTFAIR(128, .lazy = true), .slots = 2, .leaves = 6, .keys = 4,
@@ -86,10 +81,9 @@ static const struct space fastfair_spaces[] = {
 };
 
 static const struct load fastfair_loads[] = {
-	{ "load-fastfair-512", { FASTFAIR(512), .keys = 256 },
-	  .leaves = 12, .steps = 500, .tier = SPACE_QUICK },
-	{ "load-fastfair-256", { FASTFAIR(256), .keys = 128 },
-	  .leaves = 12, .steps = 120, .depth = 2, .tier = SPACE_QUICK },
+	{ "load-fastfair-512", { FASTFAIR(512), .keys = 256 }, .leaves = 12, .steps = 500 },
+	{ "load-fastfair-256", { FASTFAIR(256), .keys = 128 }, .leaves = 12, .steps = 120,
+	  .depth = 2 },
 	{ "long-fastfair-256", { FASTFAIR(256), .keys = 256 },
 	  .leaves = 40, .steps = 2000, .depth = 2, .tier = SPACE_FULL },
 	{ }

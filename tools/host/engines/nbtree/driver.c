@@ -48,35 +48,26 @@ static const struct space nbtree_spaces[] = {
 	  .tier = SPACE_TINY },
 	{ "nbtree-survive", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .survive = true,
 	  .tier = SPACE_TINY },
-	{ "nbtree-modify", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-ranges", ADR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-lives", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .lives = 2,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-blobs", ADR(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-blobs-full", ADR(128), .slots = 2, .leaves = 8, .keys = 2, .blobs = true,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-blob-commits", ADR(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-commits", ADR(128), .slots = 2, .leaves = 12, .keys = 3, .commits = 2,
-	  .tier = SPACE_QUICK },
-	{ "nbtree-2x4x4", ADR(128), .slots = 2, .leaves = 4, .keys = 4, .tier = SPACE_QUICK },
+	{ "nbtree-modify", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .modify = true },
+	{ "nbtree-ranges", ADR(128), .slots = 2, .leaves = 3, .keys = 4, .ranges = true },
+	{ "nbtree-lives", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .lives = 2 },
+	{ "nbtree-blobs", ADR(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true },
+	{ "nbtree-blobs-full", ADR(128), .slots = 2, .leaves = 8, .keys = 2, .blobs = true },
+	{ "nbtree-blob-commits", ADR(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2,
+	  .blobs = true },
+	{ "nbtree-commits", ADR(128), .slots = 2, .leaves = 12, .keys = 3, .commits = 2 },
+	{ "nbtree-2x4x4", ADR(128), .slots = 2, .leaves = 4, .keys = 4 },
 	{ "nbtree-full", ADR(128), .slots = 2, .leaves = 3, .keys = 5, .tier = SPACE_FULL },
 	{ "nbtree-3x3x4", ADR(128), .slots = 3, .leaves = 3, .keys = 4, .tier = SPACE_LONG },
-	{ "nbtree-batch", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .batch = 2,
-	  .tier = SPACE_QUICK },
+	{ "nbtree-batch", ADR(128), .slots = 2, .leaves = 3, .keys = 3, .batch = 2 },
 	{ }
 };
 
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load nbtree_loads[] = {
-	{ "load-nbtree-512", { ADR(512), .keys = 256 }, .leaves = 20, .steps = 2000, .depth = 2,
-	  .tier = SPACE_QUICK },
-	{ "load-nbtree-1024", { ADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000,
-	  .tier = SPACE_QUICK },
+	{ "load-nbtree-512", { ADR(512), .keys = 256 }, .leaves = 20, .steps = 2000, .depth = 2 },
+	{ "load-nbtree-1024", { ADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000 },
 	{ }
 };
 

@@ -29,19 +29,14 @@ static const struct space eadr_spaces[] = {
 	{ "eadr-2x7x3", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .tier = SPACE_TINY },
 	{ "eadr-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .sparse = true,
 	  .tier = SPACE_LONG },
-	{ "eadr-2x5x4", EADR(128), .slots = 2, .leaves = 5, .keys = 4, .tier = SPACE_QUICK },
-	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true,
-	  .tier = SPACE_QUICK },
-	{ "eadr-survive", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .survive = true,
-	  .tier = SPACE_QUICK },
-	{ "eadr-modify", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .modify = true,
-	  .tier = SPACE_QUICK },
+	{ "eadr-2x5x4", EADR(128), .slots = 2, .leaves = 5, .keys = 4 },
+	{ "eadr-format", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .format = true },
+	{ "eadr-survive", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .survive = true },
+	{ "eadr-modify", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .modify = true },
 	{ "eadr-lives", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .lives = 2,
 	  .tier = SPACE_LONG },
-	{ "eadr-batch", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .batch = 2,
-	  .tier = SPACE_QUICK },
-	{ "eadr-ranges", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .ranges = true,
-	  .tier = SPACE_QUICK },
+	{ "eadr-batch", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .batch = 2 },
+	{ "eadr-ranges", EADR(128), .slots = 2, .leaves = 7, .keys = 3, .ranges = true },
 	{ "eadr-commits", EADR(128), .slots = 2, .leaves = 16, .keys = 3, .commits = 2,
 	  .tier = SPACE_FULL },
 	{ "eadr-format-2x8x4", EADR(128), .slots = 2, .leaves = 8, .keys = 4, .format = true,
@@ -56,10 +51,8 @@ static const struct space eadr_spaces[] = {
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load eadr_loads[] = {
-	{ "load-eadr-512", { EADR(512), .keys = 256 }, .leaves = 24, .steps = 1600, .depth = 2,
-	  .tier = SPACE_QUICK },
-	{ "load-eadr-1024", { EADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000,
-	  .tier = SPACE_QUICK },
+	{ "load-eadr-512", { EADR(512), .keys = 256 }, .leaves = 24, .steps = 1600, .depth = 2 },
+	{ "load-eadr-1024", { EADR(1024), FILLED, .keys = 1024 }, .leaves = 60, .steps = 2000 },
 	{ }
 };
 

@@ -152,9 +152,7 @@ static const u8 *leaf_end(const struct space *space, const u8 *at)
 void nbtree_header_write(struct crab_flow *flow, const struct crab_geometry *geo, u32 i, u64 birth,
 			 u64 low, bool last)
 {
-	struct crab_head head = {
-		.self = crab_leaf_offset(geo, i), .birth = birth, .low = low,
-	};
+	struct crab_head head = { .self = crab_leaf_offset(geo, i), .birth = birth, .low = low };
 
 	head.next = last ? crab_link_end(geo->store_id, head.self, birth) :
 			   crab_link_to(geo, i + 1, birth + 1);

@@ -68,51 +68,44 @@ static u32 sealed(struct crab_store *store, __le64 **words, u32 room)
 }
 
 static const struct space nvtree_spaces[] = {
-	{ "nvtree-2x4x3", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .format = true,
-	  .tier = SPACE_QUICK },
+	{ "nvtree-2x4x3", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .format = true },
 	{ "nvtree-survive", NVTREE(128), .slots = 2, .leaves = 4, .keys = 2, .survive = true,
 	  .tier = SPACE_TINY },
 	{ "nvtree-modify", NVTREE(128, .pairs = true), .slots = 2, .leaves = 4, .keys = 2,
 	  .modify = true, .tier = SPACE_TINY },
-	{ "nvtree-ranges", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .ranges = true,
-	  .tier = SPACE_QUICK },
+	{ "nvtree-ranges", NVTREE(128), .slots = 2, .leaves = 4, .keys = 3, .ranges = true },
 	{ "nvtree-blobs", NVTREE(128), .slots = 2, .leaves = 10, .keys = 2, .blobs = true,
 	  .survive = true, .tier = SPACE_TINY },
-	{ "nvtree-blobs-3", NVTREE(128), .slots = 2, .leaves = 12, .keys = 3, .blobs = true,
-	  .tier = SPACE_QUICK },
-	{ "nvtree-name-commits", NVTREE(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2, .blobs = true,
-	  .names = true, .tier = SPACE_QUICK },
+	{ "nvtree-blobs-3", NVTREE(128), .slots = 2, .leaves = 12, .keys = 3, .blobs = true },
+	{ "nvtree-name-commits", NVTREE(128), .slots = 2, .leaves = 16, .keys = 2, .commits = 2,
+	  .blobs = true, .names = true },
 	{ "nvtree-commits", NVTREE(128), .slots = 2, .leaves = 10, .keys = 2, .commits = 2,
-	  .survive = true, .lives = 2, .tier = SPACE_QUICK },
+	  .survive = true, .lives = 2 },
 	{ "nvtree-commits-3", NVTREE(128), .slots = 2, .leaves = 10, .keys = 3, .commits = 2,
 	  .tier = SPACE_FULL },
 	{ "nvtree-3x3x3", NVTREE(128), .slots = 3, .leaves = 3, .keys = 3, .survive = true,
 	  .tier = SPACE_LONG },
-	{ "nvtree-full", NVTREE(128), .slots = 2, .leaves = 3, .keys = 4, .tier = SPACE_QUICK },
+	{ "nvtree-full", NVTREE(128), .slots = 2, .leaves = 3, .keys = 4 },
 	{ "nvtree-pairs", NVTREE(128, .pairs = true), .slots = 3, .leaves = 4, .keys = 2,
-	  .survive = true, .tier = SPACE_QUICK },
-	{ "nvtree-lines", NVTREE(256, .pairs = true), .slots = 4, .leaves = 3, .keys = 2,
-	  .tier = SPACE_QUICK },
-	{ "nvtree-instant", NVTREE(128, .instant = true), .slots = 2, .leaves = 5, .keys = 3, .lives = 2,
-	  .tier = SPACE_QUICK },
+	  .survive = true },
+	{ "nvtree-lines", NVTREE(256, .pairs = true), .slots = 4, .leaves = 3, .keys = 2 },
+	{ "nvtree-instant", NVTREE(128, .instant = true), .slots = 2, .leaves = 5, .keys = 3,
+	  .lives = 2 },
 	{ "nvtree-instant-survive", NVTREE(128, .instant = true), .slots = 2, .leaves = 4, .keys = 2,
 	  .survive = true, .format = true, .tier = SPACE_TINY },
-	{ "nvtree-batch", NVTREE(128, .pack = 2), .slots = 2, .leaves = 5, .keys = 3, .batch = 2,
-	  .tier = SPACE_QUICK },
+	{ "nvtree-batch", NVTREE(128, .pack = 2), .slots = 2, .leaves = 5, .keys = 3, .batch = 2 },
 	{ }
 };
 
 #define FILLED		.changes = true, .inserts = 900
 
 static const struct load nvtree_loads[] = {
-	{ "load-nvtree-512", { NVTREE(512), .keys = 128 }, .leaves = 12, .steps = 1500, .depth = 2,
-	  .tier = SPACE_QUICK },
+	{ "load-nvtree-512", { NVTREE(512), .keys = 128 }, .leaves = 12, .steps = 1500,
+	  .depth = 2 },
 	{ "load-nvtree-pairs", { NVTREE(512, .pairs = true), .keys = 128 }, .leaves = 12,
-	  .steps = 1500, .tier = SPACE_QUICK },
-	{ "load-nvtree-4096", { NVTREE(4096), FILLED, .keys = 1024 }, .leaves = 12, .steps = 6000,
-	  .tier = SPACE_QUICK },
-	{ "load-nvtree-full", { NVTREE(512), FILLED, .keys = 1024 }, .leaves = 40, .steps = 2500,
-	  .tier = SPACE_QUICK },
+	  .steps = 1500 },
+	{ "load-nvtree-4096", { NVTREE(4096), FILLED, .keys = 1024 }, .leaves = 12, .steps = 6000 },
+	{ "load-nvtree-full", { NVTREE(512), FILLED, .keys = 1024 }, .leaves = 40, .steps = 2500 },
 	{ }
 };
 

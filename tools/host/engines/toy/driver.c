@@ -154,14 +154,13 @@ static const struct space toy_spaces[] = {
 	{ "toy-5x4", TOY(128), .leaves = 3, .keys = 4, .modify = true, .format = true, .survive = true,
 	  .tier = SPACE_TINY },
 	{ "toy-5x5", TOY(128), .leaves = 3, .keys = 5, .modify = true, .batch = 2, .tier = SPACE_LONG },
-	{ "toy-5x6", TOY(128), .leaves = 3, .keys = 6, .modify = true, .tier = SPACE_QUICK },
+	{ "toy-5x6", TOY(128), .leaves = 3, .keys = 6, .modify = true },
 	{ "toy-full", TOY(128), .leaves = 3, .keys = 6, .modify = true, .batch = 2, .tier = SPACE_FULL },
 	{ }
 };
 
 static const struct load toy_loads[] = {
-	{ "load-toy-1024", { TOY(1024), .keys = 128 }, .leaves = 3, .steps = 1000,
-	  .tier = SPACE_QUICK },
+	{ "load-toy-1024", { TOY(1024), .keys = 128 }, .leaves = 3, .steps = 1000 },
 	{ }
 };
 
