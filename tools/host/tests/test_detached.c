@@ -18,7 +18,6 @@
 #define SNAPS		2U
 #define SEEDS		200U
 
-static struct crab_store *store;
 static struct crab_gate *gate;
 static struct crab_snap *snaps[SNAPS];
 static void (*second)(void);
@@ -47,14 +46,10 @@ static void write_all(int (*verb)(struct crab_store *store, struct crab_blob_wri
 
 static void begin(struct crab_media *media)
 {
-	const struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
-		.names = true,
-	};
 	u32 i;
 
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_make(media, &options);
+	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_NAMES);
 	for (i = 0; i < SNAPS; i++) {
 		write_all(crab_named_put);
 		snaps[i] = store_snap(store);

@@ -24,8 +24,6 @@
 #define LATE_KEYS	48U	/* more than there are free extents */
 #define LATE		200ULL	/* of those that come last */
 
-static struct crab_media media;
-static struct crab_store *store;
 static struct crab_snap *snap;
 static struct crab_blob_commit commits[2];
 static struct crab_engine_ops ops;
@@ -248,15 +246,11 @@ static void word_return(u64 word)
 
 static void begin(void)
 {
-	const struct crab_format_options options = {
-		.leaf_bytes = LEAF_BYTES, .engine = "crab", .layout = "slotted", .label = "",
-		.blobs = true, .commits = true,
-	};
 	struct crab_snap *older;
 	u64 word;
 
 	media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_make(&media, &options);
+	store = store_make(&media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS | STORE_COMMITS);
 	raw = store->blobs->raw;
 	ops = *raw;
 	ops.insert = insert;
