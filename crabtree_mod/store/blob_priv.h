@@ -223,18 +223,18 @@ bool crab_blobs_maintain(struct crab_store *store);
  * one before all; then a sparse slab is emptied.
  *
  * Context: may sleep; no stripe is held.
- * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC; -ENOMEM; -EINTR if
- * crab_attach_options.interrupted returned true.
+ * Return: -EAGAIN if an extent, a slab or a leaf is free now; -ENOSPC, -ENOMEM, -EINTR.
  */
 int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool *waited);
 
 /* blob.c */
 
 /**
- * crab_blob_stripe() - the lock of a key's writers: one of crab_blobs.stripes
+ * crab_blob_stripe() - the lock of a key's writers
  * @blobs: the blobs
  * @key: any
  * Context: any.
+ * Return: one of crab_blobs.stripes.
  */
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key);
 
