@@ -145,7 +145,7 @@ TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot"
 	close(w.fd);
 	w.prefix = (uintptr_t)room;
 	w.prefix_bytes = 1;
-	EXPECT(call(fd, CRABTREE_WATCH, &w), -EINVAL);
+	EXPECT(call(fd, CRABTREE_WATCH, &w), -EOPNOTSUPP);
 	EXPECT(dev_watch(fd, 0, 5, CRABTREE_WATCH_ENTRIES_MAX + 1, &w), -EINVAL);
 	EXPECT(first_free(fd), next);
 	poison(&w, sizeof(w));

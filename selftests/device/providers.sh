@@ -314,7 +314,7 @@ reserve_wrong() {
 	6.[0-9].*|6.1[01].*)
 		bad EOPNOTSUPP "reserve=crab: reserve_mem= needs Linux 6.12, this is $(uname -r)" \
 			reserve=crab ;;
-	*)	bad ENOENT "reserve=nonsense: no such name in reserve_mem=" reserve=nonsense ;;
+	*)	bad ENODEV "reserve=nonsense: no such name in reserve_mem=" reserve=nonsense ;;
 	esac
 }
 
