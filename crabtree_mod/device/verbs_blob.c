@@ -85,10 +85,11 @@ int crab_verbs_put(struct crab_store *store, struct crabtree_put *put, const cha
 static int get_in(struct crab_store *store, struct crab_snap *snap, const struct crabtree_get *get,
 		  const char *name, struct crab_blob_read *read)
 {
-	bool names = crab_store_has_names(store);
+	int err = crab_verbs_kind_check(store, get->name_bytes);
+	bool names = get->name_bytes;
 
-	if (names != !!get->name_bytes)
-		return -EOPNOTSUPP;
+	if (err)
+		return err;
 	if (snap)
 		return names ? crab_snap_named_get(store, snap, name, get->name_bytes, read) :
 			       crab_snap_get(store, snap, read);

@@ -312,7 +312,10 @@ static u32 batch_end(const struct batch *b, u32 from)
 	return from;
 }
 
-/* Searches for the place of a write before its leaf is locked, as crab_leaf_lock() does */
+/*
+ * Finds the place of a key that the leaf does not have, before the leaf is locked. It reads nothing
+ * of the media: the leaf may be quarantined
+ */
 static void batch_foresee(struct batch *b, u32 i, u64 key)
 {
 	const struct crab_leaf *leaf = b->found[i];

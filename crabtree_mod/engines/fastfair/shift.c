@@ -81,19 +81,12 @@ static void slot_done(struct ff_op *op, const struct ff_node *node)
 	}
 }
 
-/* Does a slot end the slots? Read twice: without an end, slots of an earlier node would count */
-static bool is_end(const struct crab_media *media, const struct ff_dslot *at)
-{
-	return crab_load(media, &at->key) == CRAB_KEY_EMPTY &&
-	       crab_load(media, &at->key) == CRAB_KEY_EMPTY;
-}
-
-/* Slot @end ends the slots, before slot @end - 1 is filled */
+/* Slot @end ends the slots, before slot @end - 1 is filled: or those of an earlier node count */
 static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
 {
 	struct ff_dslot *at = ff_slot(op->ff, node->number, end);
 
-	if (end >= op->ff->slots || is_end(op->flow->media, at))
+	if (end >= op->ff->slots || crab_load_is(op->flow->media, &at->key, CRAB_KEY_EMPTY))
 		return;
 	crab_store(op->flow, &at->key, CRAB_KEY_EMPTY);
 	if (!ff_begins_line(at))

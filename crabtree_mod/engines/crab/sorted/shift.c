@@ -73,21 +73,17 @@ static void line_done(struct crab_write *write, struct crab_dslot *at)
 	crab_fence(write->flow, CRAB_P9_SHIFTED);
 }
 
-/* Does a slot end the records? Read twice: without an end, those of an earlier leaf would count */
-static bool is_end(const struct crab_media *media, const struct crab_dslot *slot)
-{
-	return crab_load(media, &slot->key) == CRAB_KEY_EMPTY &&
-	       crab_load(media, &slot->key) == CRAB_KEY_EMPTY;
-}
-
-/* The slot next the last record must end them before slot @count is filled */
+/*
+ * The slot next the last record must end them before slot @count is filled, or those of an earlier
+ * leaf count
+ */
 static void end_before_append(struct crab_write *write, struct crab_leaf *leaf, u32 count)
 {
 	const struct crab_tree *tree = write->tree;
 	struct crab_dslot *last = crab_leaf_slot(tree, leaf, count - 1);
 	struct crab_dslot *end = last + 1;
 
-	if (count >= tree->slots || is_end(tree->base.media, end))
+	if (count >= tree->slots || crab_load_is(tree->base.media, &end->key, CRAB_KEY_EMPTY))
 		return;
 	crab_store(write->flow, &end->key, CRAB_KEY_EMPTY);
 	if (crab_sorted_same_line(last, end))
