@@ -39,9 +39,9 @@ usage "load without a file" 'FILE is missing' load
 usage "load of two files" 'y: one argument too many' load x y
 usage "dump to two files" 'y: one argument too many' dump x y
 
-usage "key: a word" 'key abc: not a number' get abc
+usage "key: a word" 'key abc: not a number .*; i.img has records: names need a store of format --names$' get abc
 usage "key: empty" 'key : not a number' get ''
-usage "key: trailing junk" 'key 12x: not a number' get 12x
+usage "key: trailing junk" 'key 12x: not a number [^;]*$' get 12x
 usage "key: leading blank" 'key  1: not a number' get ' 1'
 usage "key: plus sign" 'key \+1: not a number' get +1
 usage "key: 0x alone" 'key 0x: not a number' get 0x

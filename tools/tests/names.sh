@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 139
+suite 140
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -213,4 +213,7 @@ t "get of a name in other data" 3 '' 'get a/b: the region holds other data' \
 	"$crabctl" --image foreign.img get a/b
 t "get of a name in a device without a store" 3 '' 'get a/b: the region is not formatted' \
 	env FAKE_IMAGE="$PWD/blank.img" "$out/tests/crabctl-fakedev" -d /dev/zero get a/b
-t "a name in a store of blobs" 2 '' 'not a number' "$crabctl" --image b.img cat a/b
+t "a name in a store of blobs" 2 '' \
+	'cat: key a/b: not a number .*; b.img has blobs: names need a store of format --names$' "$crabctl" --image b.img cat a/b
+t "get of one there" 3 '' 'b.img: get a/b: a store of another kind \(it has blobs, .* set, cat, rm, ls\)$' \
+	"$crabctl" --image b.img get a/b
