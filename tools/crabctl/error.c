@@ -114,6 +114,28 @@ static void say(const char *path, const char *fmt, va_list args, const char *why
 	free(text);
 }
 
+static bool is_rejected(struct crabtree *ct)
+{
+	struct crabtree_info info;
+
+	return ct && !crabtree_info(ct, &info, sizeof(info)) && info.state == CRABTREE_STATE_REJECTED;
+}
+
+/* More exact than the library, which knows neither the call nor the store */
+static const char *cause(const struct target *target, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no such key";
+	case -EOPNOTSUPP:
+		return "a store of another kind";
+	case -EINVAL:	/* the arguments are good */
+		if (is_rejected(target->ct))
+			return "the store is rejected";
+	}
+	return crabtree_strerror(err);
+}
+
 int fail(struct target *target, int err, const char *fmt, ...)
 {
 	char more[256];
@@ -121,8 +143,7 @@ int fail(struct target *target, int err, const char *fmt, ...)
 
 	detail(target, err, more, sizeof(more));
 	va_start(args, fmt);
-	say(target_path(target), fmt, args,
-	    err == -ENOENT ? "no such key" : crabtree_strerror(err), more);
+	say(target_path(target), fmt, args, cause(target, err), more);
 	va_end(args);
 	return err == -ENOENT || err == -ESTALE ? EXIT_NOT_FOUND : EXIT_FAILED;
 }
