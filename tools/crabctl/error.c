@@ -61,6 +61,8 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 		return;
 	}
 	crabtree_reason(target->ct, buf, len);
+	if (err != -EROFS && !strncmp(buf, "attached read-only", 18))	/* no reason of another error */
+		buf[0] = '\0';
 }
 
 /* The words of a command line, a file or a store may have control characters, also a line feed */

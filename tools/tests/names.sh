@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 140
+suite 142
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -107,12 +107,17 @@ at = data.index(b"running")
 data[at] ^= 1
 open(sys.argv[1], "wb").write(data)
 PYTHON
-t "a damaged value" 3 '' 'damaged' c get plc/line1/state
+t "a damaged value" 3 '' 'n.img: get plc/line1/state: the media is damaged$' c get plc/line1/state
 t "another one is whole" 0 '^12$' '' c get plc/motor.hours
 t "check finds it" 1 - - c check
 t "fsck copies the others, and names the damaged one" 1 '^lost: plc/line1/state$' '' c fsck copy.img
 t "fsck: the copy is a store of names, and sound" 0 '4 records: sound' '' "$crabctl" --image copy.img check
 t "fsck: the values are the same" 0 '^12$' '' "$crabctl" --image copy.img get plc/motor.hours
+cp n.img rescue.img
+"$crabctl" --image copy.img snapshot rescued 2> /dev/null
+t "the rescue of doctor: a snapshot of the copy" 0 '/dev/zero: 4 names restored$' '' \
+	env FAKE_IMAGE=rescue.img "$out/tests/crabctl-fakedev" -d /dev/zero restore --force --yes rescued
+t "which is the store again" 0 '^12$' '' "$crabctl" --image rescue.img get plc/motor.hours
 python3 - good.img <<'PYTHON'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
