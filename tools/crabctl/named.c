@@ -175,7 +175,8 @@ int named_get(struct target *target, const struct name_word *word, bool hex)
 	json = json_object_new_object();
 	json_text(json, "name", name_text(name, named.name_bytes, text));
 	json_text(json, "type", type_name(named.type));
-	json_object_object_add(json, "value", typed_json(named.type, room, named.bytes));
+	json_object_object_add(json, typed_json_field(named.type, room, named.bytes),
+			       typed_json(named.type, room, named.bytes));
 	json_u64(json, "version", named.version);
 	return json_print(json);
 }

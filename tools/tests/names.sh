@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 142
+suite 143
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -159,7 +159,8 @@ for number, name in enumerate(names, 1):
     add(b"u8 1 %s\n\1\n" % name)
     if number % 256 == 0:
         add(b"# sum %08x\n" % (crc ^ 0xffffffff))
-add(b"# end %d %08x\n" % (len(names), crc ^ 0xffffffff))
+add(b"text 1 zz\n\xff\n")
+add(b"# end %d %08x\n" % (len(names) + 1, crc ^ 0xffffffff))
 subprocess.run([sys.argv[1], "--image", "many.img", "restore", "--size=8M", "-"], input=text, stdout=subprocess.DEVNULL)
 PYTHON
 # most OPTION...: memory of ls, in KiB
@@ -179,6 +180,8 @@ m()
 }
 t "get of a name with a control character" 0 '^1$' '' m get $'a\nb'
 json "get --json has it as ls" "x['name'] == r'a\x0ab'" m get $'a\nb' --json
+json "get --json of a text that is not UTF-8" "x['hex'] == 'ff' and x['type'] == 'text' and 'value' not in x" \
+	m get zz --json
 t "cat of a name that is not UTF-8" 0 $'^\1$' '' m cat $'b\xff'
 for name in $'a\nb' $'b\xff'; do
 	t "rm of it: $(printf %q "$name")" 0 '' '' m rm "$name"
