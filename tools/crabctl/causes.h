@@ -104,8 +104,8 @@ CAUSE(parked, NOTE, "detached for hibernation or shutdown",
 
 /* Read-only */
 CAUSE(readonly_asked, WARNING, "attached read-only",
-      "the store is read-only because readonly=1 or the device tree says so",
-      "load the module without readonly=1 to write")
+      "the store is read-only because the module, the region or the device tree has readonly",
+      "load the module, or add the region, without readonly to write")
 CAUSE(readonly_newer, WARNING, "read-only: unknown feature",
       "a newer module wrote the store: this one can only read it",
       "use that module to write")

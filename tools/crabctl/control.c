@@ -22,10 +22,12 @@ static void explain(int err, char answer[REGION_ANSWER])
 	strncat(answer, why, REGION_ANSWER - strlen(answer) - 1);
 }
 
-const char *control_reason(const char *answer)
+const char *control_reason(const char *region, const char *answer)
 {
-	size_t word = strcspn(answer, " ");
+	size_t len = strlen(region), word = strcspn(answer, " ");
 
+	if (!strncmp(answer, region, len) && !strncmp(answer + len, ": ", 2))
+		return answer + len + 2;
 	if (word && *answer != '/' && answer[word] && answer[word - 1] == ':')
 		return answer + word + 1;
 	return answer;

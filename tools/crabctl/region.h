@@ -21,7 +21,7 @@
 int control_command(const char *command, char answer[REGION_ANSWER]);
 
 /* control.c: the reason without the region or device at its beginning, for a message that names it */
-const char *control_reason(const char *answer);
+const char *control_reason(const char *region, const char *answer);
 
 /**
  * struct region_line - one line of a file

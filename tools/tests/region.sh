@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 70
+suite 71
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -40,6 +40,7 @@ reasons()
 }
 reasons 'pmem=/dev/pmem0: no DAX' 'pmem=/dev/pmem0,64M,16M: no DAX' pmem=/dev/pmem0,64M,16M
 reasons 'phys:0x1000,0x2000: too low: 1' 'region=0x1000,8K: too low: 1' region=0x1000,8K
+reasons 'pmem=/a b: no DAX' 'pmem=/a b: no DAX' 'pmem=/a b'
 reasons 'no memory: 5 KiB' 'ram=64K: no memory: 5 KiB' ram=64K
 reasons '/dev/crabtree-control: no' 'ram=64K: /dev/crabtree-control: no' ram=64K
 FAKE_REFUSE=crab9 FAKE_REASON='crab9: no such device' t "nor is a device named twice" 3 '' \
