@@ -58,6 +58,7 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 	case -ESTALE:
 	case -EBADF:
 	case -EPERM:
+	case -ENODEV:
 		return;
 	}
 	crabtree_reason(target->ct, buf, len);

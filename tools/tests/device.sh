@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 56
+suite 57
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -79,6 +79,7 @@ f.seek(16384 + 4 * 1024 + 24)
 f.write(b"!")'
 t "scan goes on behind a quarantined range" 3 '^3000 3000$' 'scan: keys 245 to 305 left out' c scan
 truth "and gives all but it" [ "$(wc -l < out)" = 2939 ]
+FAKE_ERRNO=19 t "a region that is gone has no other reason" 3 '' 'get 1: the region was taken away$' c get 1
 rm i.img
 truncate -s 1M i.img
 run c format
