@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 87
+suite 89
 image=i.img
 
 run c format --size 64K
@@ -72,7 +72,7 @@ usage "no size" '--size 0: not a multiple of 4096' format --size 0
 for size in 16MB 1.5M -1 M ''; do
 	usage "no size: '$size'" "--size $size: not a number of bytes; K, M and G are understood" format --size="$size"
 done
-for size in 17179869185G 8589934592G 0x8000000000000000; do
+for size in 17179869185G 8589934592G 0x8000000000000000 99999999999999999999 99999999999999999999K; do
 	usage "a size of no file: $size" "--size $size: larger than any file" format --size "$size"
 done
 usage "an image without a name" '--image: the name is empty' info --image ''
