@@ -158,14 +158,9 @@ static int set_named(struct target *target, struct args *args, uint32_t bytes)
 	return args->file ? EXIT_FAILED : EXIT_USAGE;
 }
 
-/* The key in a store of blobs. Another kind of store is the error, not a name that is no number */
 static int blob_key(struct target *target, struct args *args)
 {
-	struct crabtree_info info;
-
-	if (crabtree_info(target->ct, &info, sizeof(info)) || item_kind(&info) == ITEM_BLOB)
-		return key_read(args->verb, args->name, &args->key);
-	return fail(target, -EOPNOTSUPP, "%s %s", args->verb, args->name);
+	return key_read_kind(target, ITEM_BLOB, args->verb, args->name, &args->key);
 }
 
 static int set_blob(struct target *target, struct args *args, uint32_t bytes)

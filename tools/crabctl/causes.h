@@ -104,8 +104,8 @@ CAUSE(parked, NOTE, "detached for hibernation or shutdown",
 
 /* Read-only */
 CAUSE(readonly_asked, WARNING, "attached read-only",
-      "the store is read-only because readonly=1 or the device tree says so",
-      "load the module without readonly=1 to write")
+      "the store is read-only because the module, the region or the device tree has readonly",
+      "load the module, or add the region, without readonly to write")
 CAUSE(readonly_newer, WARNING, "read-only: unknown feature",
       "a newer module wrote the store: this one can only read it",
       "use that module to write")
@@ -114,10 +114,10 @@ CAUSE(super_half_bad, PROBLEM, "read-only: the other superblock",
       "crabctl snapshot, clear the bad blocks, crabctl restore")
 CAUSE(damaged, PROBLEM, "damaged at offset",
       "the store is damaged, which no power cut does: it is read-only",
-      "crabctl dump, or of blobs and names fsck of a copy of the region; format with the same label, load")
+      "crabctl dump, format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
 CAUSE(memory_failed, PROBLEM, "memory at offset",
       "memory failed while the store was in use: it is read-only",
-      "crabctl dump, or of blobs and names fsck of a copy of the region; replace the memory, format with the same label, load")
+      "crabctl dump, replace the memory, format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
 CAUSE(commit_waits, PROBLEM, "a commit waits for the next attach",
       "a commit is durable but could not be applied in full: the store is read-only",
       "free memory and load the module again: attach applies the rest")
@@ -135,7 +135,7 @@ CAUSE(region_gone, PROBLEM, "the region was taken away",
 /* Served, but */
 CAUSE(quarantine, PROBLEM, "",
       "leaves are quarantined: keys in their ranges return EUCLEAN",
-      "crabctl dump, or of blobs and names fsck of a copy of the region, names what is lost; format with the same label, load")
+      "crabctl dump names what is lost; format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
 CAUSE(full, PROBLEM, "",
       "the store is full: inserts, and all new values of blobs and names, return ENOSPC; deletes work",
       "delete records, or enlarge the region: the store grows at the next attach")

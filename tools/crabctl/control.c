@@ -22,6 +22,17 @@ static void explain(int err, char answer[REGION_ANSWER])
 	strncat(answer, why, REGION_ANSWER - strlen(answer) - 1);
 }
 
+const char *control_reason(const char *region, const char *answer)
+{
+	size_t len = strlen(region), word = strcspn(answer, " ");
+
+	if (!strncmp(answer, region, len) && !strncmp(answer + len, ": ", 2))
+		return answer + len + 2;
+	if (word && *answer != '/' && answer[word] && answer[word - 1] == ':')
+		return answer + word + 1;
+	return answer;
+}
+
 int control_command(const char *command, char answer[REGION_ANSWER])
 {
 	int fd = open(CONTROL, O_RDWR | O_CLOEXEC);

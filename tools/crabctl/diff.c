@@ -17,7 +17,7 @@
 
 /**
  * struct side - one of the two
- * @path: a device, file:IMAGE, or the file or pipe of a snapshot
+ * @path: a device, file:IMAGE, the file or pipe of a snapshot, or "-"
  * @ct: the store, or NULL
  * @reader: the handle that is read: @ct or a snapshot of it
  * @kind: of the store
@@ -48,8 +48,8 @@ static const struct argp argp = {
 	.args_doc = "OLD NEW",
 	.doc = "Print the records in which two stores differ: `- key value' of OLD, `+ key value' of "
 	       "NEW; of blobs `key length checksum', of names `name type value', or a length and a "
-	       "checksum of a value that is no number. Each is a device, file:IMAGE, or the file or "
-	       "pipe of a snapshot.",
+	       "checksum of a value that is no number. Each is a device, file:IMAGE, the file or pipe "
+	       "of a snapshot, or - for one from standard input.",
 };
 
 static bool is_image(const char *path)
@@ -129,11 +129,18 @@ static int open_store(struct side *side)
 	return err ? side_failed(side, err) : next(side);
 }
 
+static bool is_stdin(const char *path)
+{
+	return !strcmp(path, "-");
+}
+
 /* A file or a pipe, in any directory: a store is a device or the image in a file */
 static bool is_snapshot(const char *path)
 {
 	struct stat st;
 
+	if (is_stdin(path))
+		return true;
 	return !is_image(path) && !stat(path, &st) &&
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
 }
@@ -141,16 +148,19 @@ static bool is_snapshot(const char *path)
 static int open_side(struct side *side)
 {
 	int code, err = item_init(&side->item);
+	const char *name;
 
 	if (err)
 		return side_failed(side, err);
 	if (!is_snapshot(side->path))
 		return open_store(side);
-	side->stream.file = stream_file(side->path, side->path, "diff");
+	name = is_stdin(side->path) ? "standard input" : side->path;
+	side->stream.file = stream_file(side->path, name, "diff");
 	if (!side->stream.file)
 		return EXIT_FAILED;
-	if (stream_open(&side->stream, side->stream.file, side->path) && side->stream.line == 1) {
-		message("%s: diff: not a snapshot; an image is file:%s", side->path, side->path);
+	if (stream_open(&side->stream, side->stream.file, name) && side->stream.line == 1) {
+		message("%s: diff: not a snapshot; an image is file:%s", name,
+			is_stdin(side->path) ? "PATH" : side->path);
 		return EXIT_FAILED;
 	}
 	code = stream_verify(&side->stream);

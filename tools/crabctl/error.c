@@ -58,9 +58,12 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 	case -ESTALE:
 	case -EBADF:
 	case -EPERM:
+	case -ENODEV:
 		return;
 	}
 	crabtree_reason(target->ct, buf, len);
+	if (err != -EROFS && !strncmp(buf, "attached read-only", 18))	/* no reason of another error */
+		buf[0] = '\0';
 }
 
 /* The words of a command line, a file or a store may have control characters, also a line feed */
@@ -114,6 +117,28 @@ static void say(const char *path, const char *fmt, va_list args, const char *why
 	free(text);
 }
 
+static bool is_rejected(struct crabtree *ct)
+{
+	struct crabtree_info info;
+
+	return ct && !crabtree_info(ct, &info, sizeof(info)) && info.state == CRABTREE_STATE_REJECTED;
+}
+
+/* More exact than the library, which knows neither the call nor the store */
+static const char *cause(const struct target *target, int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "no such key";
+	case -EOPNOTSUPP:
+		return "a store of another kind";
+	case -EINVAL:	/* the arguments are good */
+		if (is_rejected(target->ct))
+			return "the store is rejected";
+	}
+	return crabtree_strerror(err);
+}
+
 int fail(struct target *target, int err, const char *fmt, ...)
 {
 	char more[256];
@@ -121,8 +146,7 @@ int fail(struct target *target, int err, const char *fmt, ...)
 
 	detail(target, err, more, sizeof(more));
 	va_start(args, fmt);
-	say(target_path(target), fmt, args,
-	    err == -ENOENT ? "no such key" : crabtree_strerror(err), more);
+	say(target_path(target), fmt, args, cause(target, err), more);
 	va_end(args);
 	return err == -ENOENT || err == -ESTALE ? EXIT_NOT_FOUND : EXIT_FAILED;
 }

@@ -172,6 +172,8 @@ static const char *refusal(int err)
 		return "unknown engine or layout, a leaf size that it cannot have, or a label with '/' or a control character";
 	case -EOPNOTSUPP:
 		return "the layout needs another region or CPU, or the engine has no such stores";
+	case -EROFS:
+		return "the region is read-only";
 	case -EPERM:
 	case -EACCES:
 		return strerror(-err);

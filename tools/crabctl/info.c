@@ -4,6 +4,7 @@
  * and its counters since it was attached.
  */
 #include "crabctl.h"
+#include "item.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -188,6 +189,14 @@ static void json_identity(struct json_object *json, const struct crabtree_info *
 	json_field(json, "reason", info->reason, sizeof(info->reason));
 }
 
+static void json_kind(struct json_object *json, const struct crabtree_info *info)
+{
+	bool commits = info->feature_incompat & CRABTREE_INCOMPAT_COMMITS;
+
+	json_text(json, "kind", item_kind_name(item_kind(info)));
+	json_object_object_add(json, "commits", json_object_new_boolean(commits));
+}
+
 static void json_numbers(struct json_object *json, const struct crabtree_info *info)
 {
 #define FIELD(name)	{ #name, info->name }
@@ -249,6 +258,8 @@ struct json_object *info_json(const struct target *target, const struct crabtree
 	json_text(json, "model", crabtree_model_name(info->model));
 	json_text(json, "model_kept", WORDS(keeps_words, info->keeps));
 	json_identity(json, info);
+	if (has_store(info))
+		json_kind(json, info);
 	json_options(json, info);
 	json_numbers(json, info);
 	json_counters(json, info);

@@ -44,7 +44,7 @@ static const struct metric metrics[] = {
 	GAUGE("leaves_used", leaves_used, "Leaves that hold records or values."),
 	GAUGE("leaves_quarantined", leaves_bad, "Leaves that are damaged or cannot be read."),
 	GAUGE("records", records, "Live records."),
-	GAUGE("records_capacity", capacity, "Records that all leaves could hold."),
+	GAUGE("records_capacity", capacity, "Records that all leaves could hold; blobs and names need more room."),
 	GAUGE("dram_bytes", dram_bytes, "Memory for descriptors and index."),
 	GAUGE("repaired_slots", repairs, "Slots that the last attach repaired."),
 	COUNTER("inserts_total", inserts, "New keys since attach.", false),

@@ -7,6 +7,7 @@
 #include "named.h"
 #include "typed.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +21,20 @@ bool has_names(const struct target *target)
 	       info.feature_incompat & CRABTREE_INCOMPAT_NAMES;
 }
 
-int key_read(const char *verb, const char *text, uint64_t *key)
+/* A word may be meant as a name */
+static void key_wrong(const struct target *target, const char *verb, const char *text,
+		      const char *wrong)
+{
+	struct crabtree_info info;
+
+	if (!isalpha((unsigned char)*text) || crabtree_info(target->ct, &info, sizeof(info)))
+		message("%s: key %s: %s", verb, text, wrong);
+	else
+		message("%s: key %s: %s; %s has %s: names need a store of format --names", verb, text, wrong,
+			target_path(target), item_kind_name(item_kind(&info)));
+}
+
+int key_read(const struct target *target, const char *verb, const char *text, uint64_t *key)
 {
 	const char *wrong = number_parse(text, key);
 
@@ -28,8 +42,18 @@ int key_read(const char *verb, const char *text, uint64_t *key)
 		wrong = "reserved, it marks a free slot";
 	if (!wrong)
 		return EXIT_OK;
-	message("%s: key %s: %s", verb, text, wrong);
+	key_wrong(target, verb, text, wrong);
 	return EXIT_USAGE;
+}
+
+int key_read_kind(struct target *target, enum item_kind kind, const char *verb, const char *text,
+		  uint64_t *key)
+{
+	struct crabtree_info info;
+
+	if (crabtree_info(target->ct, &info, sizeof(info)) || item_kind(&info) == kind)
+		return key_read(target, verb, text, key);
+	return fail(target, -EOPNOTSUPP, "%s %s", verb, text);
 }
 
 static bool has_control(const char *text)
@@ -151,7 +175,8 @@ int named_get(struct target *target, const struct name_word *word, bool hex)
 	json = json_object_new_object();
 	json_text(json, "name", name_text(name, named.name_bytes, text));
 	json_text(json, "type", type_name(named.type));
-	json_object_object_add(json, "value", typed_json(named.type, room, named.bytes));
+	json_object_object_add(json, typed_json_field(named.type, room, named.bytes),
+			       typed_json(named.type, room, named.bytes));
 	json_u64(json, "version", named.version);
 	return json_print(json);
 }

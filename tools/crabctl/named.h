@@ -6,9 +6,7 @@
 #ifndef CRABCTL_NAMED_H
 #define CRABCTL_NAMED_H
 
-#include "crabctl.h"
-
-#include <crabtree_names.h>
+#include "item.h"
 
 #define NAME_TEXT	(4 * CRABTREE_NAME_MAX + 1)
 
@@ -47,7 +45,11 @@ int named_rm(struct target *target, const struct name_word *word, const uint64_t
 int named_ls(struct target *target, const char *prefix);
 
 /* The number in the key argument of a store of records or blobs; EXIT_OK or EXIT_USAGE */
-int key_read(const char *verb, const char *text, uint64_t *key);
+int key_read(const struct target *target, const char *verb, const char *text, uint64_t *key);
+
+/* The same of a verb for a kind of store: another kind is the error, not a name that is no number */
+int key_read_kind(struct target *target, enum item_kind kind, const char *verb, const char *text,
+		  uint64_t *key);
 
 /* Reads the content of an open file as a value, at most @room bytes; 0 or a negative errno */
 int value_read(FILE *from, void *value, size_t room, size_t *bytes);

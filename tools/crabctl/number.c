@@ -82,12 +82,14 @@ static uint64_t size_arg(struct argp_state *state, const char *what, const char 
 	size_t len = strlen(text);
 	unsigned int shift = len ? suffix_shift(text[len - 1]) : 0;
 	uint64_t number = 0;
-	const char *wrong = digits_parse(text, text + len - !!shift, &number);
+	const char *wrong;
 
-	if (wrong)
-		wrong = "not a number of bytes; K, M and G are understood";
-	else if (number > (uint64_t)INT64_MAX >> shift)
+	errno = 0;
+	wrong = digits_parse(text, text + len - !!shift, &number);
+	if (errno == ERANGE || number > (uint64_t)INT64_MAX >> shift)
 		wrong = "larger than any file";
+	else if (wrong)
+		wrong = "not a number of bytes; K, M and G are understood";
 	if (wrong)
 		arg_error(state, "%s %s: %s", what, text, wrong);
 	return number << shift;

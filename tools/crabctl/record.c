@@ -132,7 +132,7 @@ static int get(struct target *target, struct args *args)
 		return err;
 	if (has_names(target))
 		return named_get(target, &word, args->hex);
-	err = key_read("get", args->name, &args->key);
+	err = key_read_kind(target, ITEM_RECORD, "get", args->name, &args->key);
 	if (err)
 		return err;
 	err = crabtree_search(target->ct, args->key, &args->value);

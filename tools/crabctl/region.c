@@ -31,7 +31,7 @@ static int add(struct args *args)
 	}
 	snprintf(command, sizeof(command), "add %s", args->word[1]);
 	if (control_command(command, answer)) {
-		message("%s: %s", args->word[1], answer);
+		message("%s: %s", args->word[1], control_reason(args->word[1], answer));
 		return EXIT_FAILED;
 	}
 	region_forget(answer);
@@ -56,7 +56,7 @@ static int remove_one(struct args *args)
 
 	snprintf(command, sizeof(command), "remove %s%s", device, args->force ? " force" : "");
 	if (control_command(command, answer)) {
-		message("%s: %s", args->word[1], answer);
+		message("%s: %s", args->word[1], control_reason(args->word[1], answer));
 		return EXIT_FAILED;
 	}
 	region_forget(device);

@@ -20,6 +20,9 @@
 /* control.c: 0 or a negative errno; @answer: the name of the device, or the reason */
 int control_command(const char *command, char answer[REGION_ANSWER]);
 
+/* control.c: the reason without the region or device at its beginning, for a message that names it */
+const char *control_reason(const char *region, const char *answer);
+
 /**
  * struct region_line - one line of a file
  * @spec: PROVIDER=REGION, as "region add" takes it; "" if the line has none

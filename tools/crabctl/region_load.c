@@ -203,7 +203,7 @@ static void add(const struct place *place, const struct region_line *line)
 	wait_for(place->load, line->spec);
 	snprintf(command, sizeof(command), "add %s", line->spec);
 	if (control_command(command, answer)) {
-		refuse(place, "%s: %s", line->spec, answer);
+		refuse(place, "%s: %s", line->spec, control_reason(line->spec, answer));
 		return;
 	}
 	if (!check_label(place, answer, line))

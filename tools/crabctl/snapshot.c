@@ -140,7 +140,7 @@ int verb_snapshot(struct target *target, int argc, char **argv)
 	path = verb_parse_file(target, doc, argc, argv);
 	code = strcmp(path, "-") ? EXIT_OK : target_no_json(target, "snapshot to standard output");
 	if (!code)
-		code = target_open(target, CRABTREE_OPEN_READONLY);
+		code = target_open(target, CRABTREE_OPEN_READONLY) ?: target_store(target, "snapshot", NULL);
 	if (code)
 		return code;
 	if (!strcmp(path, "-"))

@@ -243,6 +243,11 @@ struct json_object *typed_json(unsigned int type, const void *value, uint32_t by
 	return json;
 }
 
+const char *typed_json_field(unsigned int type, const void *value, uint32_t bytes)
+{
+	return type == CRABTREE_TYPE_TEXT && !is_utf8(value, bytes) ? "hex" : "value";
+}
+
 /* Bytes of a character, by its first one; 0: none begins so */
 static size_t utf8_lead(unsigned char c)
 {

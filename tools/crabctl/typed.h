@@ -38,6 +38,9 @@ void typed_print(unsigned int type, const void *value, uint32_t bytes, bool hex)
 /* A value for JSON: bytes as a string of hexadecimal digits; nan, inf and -inf are strings, too */
 struct json_object *typed_json(unsigned int type, const void *value, uint32_t bytes);
 
+/* Its field: "value", or "hex" of a text that is not UTF-8, whose digits would read as a text */
+const char *typed_json_field(unsigned int type, const void *value, uint32_t bytes);
+
 bool is_utf8(const char *text, size_t bytes);
 
 #endif /* CRABCTL_TYPED_H */

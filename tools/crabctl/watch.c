@@ -192,10 +192,10 @@ static int watch_keys(struct args *args)
 {
 	const char * const *word = args->target->word;
 	uint64_t from = 0, to = CRABTREE_KEY_RESERVED - 1;
-	int code = word[0] ? key_read("watch", word[0], &from) : EXIT_OK;
+	int code = word[0] ? key_read(args->target, "watch", word[0], &from) : EXIT_OK;
 
 	if (!code && word[1])
-		code = key_read("watch", word[1], &to);
+		code = key_read(args->target, "watch", word[1], &to);
 	if (!code && from > to) {
 		message("watch: %s to %s: the range ends below its start", word[0], word[1]);
 		code = EXIT_USAGE;

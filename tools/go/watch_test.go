@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -24,6 +25,9 @@ func TestObserversOfAnImage(t *testing.T) {
 	fails(t, err, syscall.EOPNOTSUPP)
 	_, err = store.Snapshot()
 	fails(t, err, syscall.EOPNOTSUPP)
+	if !strings.Contains(err.Error(), "an image, which has no watch and no snapshot") {
+		t.Fatal(err)
+	}
 }
 
 // A descriptor that has bytes as the one of a watch would

@@ -29,7 +29,7 @@ static const struct word errors[] = {
 	{ EBADF,	"opened for reading only" },
 	{ EMFILE,	"64 watches or 64 snapshots are open there, or too many files" },
 	{ ENOTTY,	"not a crabtree device" },
-	{ EOPNOTSUPP,	"a store of another kind" },
+	{ EOPNOTSUPP,	"a store of another kind, or an image, which has no watch and no snapshot" },
 	{ ELIBACC,	"image files need libcrabtree-image" },
 	{ EMSGSIZE,	"the value is too long" },
 	{ E2BIG,	"the module is older than this program" },

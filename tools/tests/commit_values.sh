@@ -27,7 +27,7 @@ print(next(e["version"] for e in json.load(sys.stdin) if str(e.get("name", e.get
 }
 
 t "format --names --commits" 0 'leaves of 1024 bytes' - c format --size 8M --names --commits
-json "the feature bits" "x['feature_incompat'] == 7" c info --json
+json "the feature bits" "x['feature_incompat'] == 7 and x['kind'] == 'names' and x['commits']" c info --json
 t "info: both kinds" 0 '^format .* a store of names and of commits$' '' c info
 t "set of each kind, without conditions" 0 '' '' commit '# a recipe' 'set recipe/name text  two  words ' '' \
 	'set recipe/n u32 0x10 # pieces' 'set recipe/on bool true' 'set recipe/t i64 -5' 'set raw bytes ab' 'set empty text'

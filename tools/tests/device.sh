@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 55
+suite 57
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -79,6 +79,7 @@ f.seek(16384 + 4 * 1024 + 24)
 f.write(b"!")'
 t "scan goes on behind a quarantined range" 3 '^3000 3000$' 'scan: keys 245 to 305 left out' c scan
 truth "and gives all but it" [ "$(wc -l < out)" = 2939 ]
+FAKE_ERRNO=19 t "a region that is gone has no other reason" 3 '' 'get 1: the region was taken away$' c get 1
 rm i.img
 truncate -s 1M i.img
 run c format
@@ -90,6 +91,7 @@ FAKE_ERRNO=117 t "EUCLEAN" 3 '' 'get 1: the media is damaged' c get 1
 FAKE_ERRNO=1 t "EPERM" 3 '' 'format: Operation not permitted' c format --force --yes
 FAKE_ERRNO=22 t "EINVAL" 3 '' 'unknown engine or layout.*\(the kernel' c format --force --yes
 FAKE_ERRNO=95 t "EOPNOTSUPP" 3 '' 'the layout needs another region or CPU.*\(the kernel' c format --force --yes
+FAKE_ERRNO=30 t "EROFS of format" 3 '' 'format: the region is read-only$' c format --force --yes
 FAKE_ERRNO=16 t "EBUSY" 3 '' 'format: another user has it open \(the kernel' c format --force --yes
 FAKE_ERRNO=19 t "ENODEV" 3 '' 'scan, after 0 records: the region was taken away' c scan
 t "a label that is no name of a file" 3 '' "a label with '/'" c format --label a/b --force --yes

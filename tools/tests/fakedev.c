@@ -16,7 +16,7 @@
  * $FAKE_ERRNO, and msync() fails with $FAKE_MSYNC. With $FAKE_KILL=N the process is killed before the N-th of these calls.
  *
  * Commands that add or remove a region are noted in $FAKE_LOG. The n-th one that adds a region
- * gets crabN; those that contain $FAKE_REFUSE are refused.
+ * gets crabN; those that contain $FAKE_REFUSE are refused, with the reason $FAKE_REASON.
  * A snapshot is the image itself, and the changes of a watch are the content of $FAKE_CHANGES.
  *
  * $FAKE_LOCK is a command that runs before the first flock(), $FAKE_RENAME one before the first
@@ -153,11 +153,12 @@ int __wrap_syncfs(int fd)
 int __wrap_control_command(const char *command, char *answer)
 {
 	const char *refused = getenv("FAKE_REFUSE");
+	const char *reason = getenv("FAKE_REASON");
 	static int number;
 
 	note(command);
 	if (refused && strstr(command, refused)) {
-		strcpy(answer, "refused by the module");
+		strcpy(answer, reason ? reason : "refused by the module");
 		return -EBUSY;
 	}
 	if (!strncmp(command, "add ", 4))

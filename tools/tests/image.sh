@@ -113,7 +113,7 @@ cp short.img short
 t "truncated: info" 0 '^state +rejected$' '' "$crabctl" --image short.img info
 t "truncated: why" 0 '^reason +store of 65536 bytes in a region of 32768$' '' \
 	"$crabctl" --image short.img info
-t "truncated: put" 3 '' 'put 1: .*store of 65536 bytes in a region of 32768' \
+t "truncated: put" 3 '' 'put 1: the store is rejected \(store of 65536 bytes in a region of 32768\)$' \
 	"$crabctl" --image short.img put 1 1
 same "truncated: nothing was changed" short short.img
 

@@ -497,6 +497,7 @@ static void test_words(void)
 	   "words for a positive errno");
 	ok(!strncmp(crabtree_strerror(-EWOULDBLOCK), "another program", 15), "an image that is in use");
 	ok(strstr(crabtree_strerror(-EMFILE), "64 watches"), "words for a limit of the device");
+	ok(strstr(crabtree_strerror(-EOPNOTSUPP), "image, which has no watch"), "words for a call that no image has");
 	ok(!strcmp(crabtree_strerror(EINVAL), strerror(EINVAL)), "words for any other");
 	ok(!strcmp(crabtree_state_name(CRABTREE_STATE_GONE), "gone"), "name of a state");
 	ok(!strcmp(crabtree_state_name(99), "unknown"), "name of an unknown state");

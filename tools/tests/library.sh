@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-calls=207
+calls=208
 suite $((calls + 27))
 "$out/tests/library"
 number=$calls

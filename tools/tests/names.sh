@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 139
+suite 143
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -107,12 +107,17 @@ at = data.index(b"running")
 data[at] ^= 1
 open(sys.argv[1], "wb").write(data)
 PYTHON
-t "a damaged value" 3 '' 'damaged' c get plc/line1/state
+t "a damaged value" 3 '' 'n.img: get plc/line1/state: the media is damaged$' c get plc/line1/state
 t "another one is whole" 0 '^12$' '' c get plc/motor.hours
 t "check finds it" 1 - - c check
 t "fsck copies the others, and names the damaged one" 1 '^lost: plc/line1/state$' '' c fsck copy.img
 t "fsck: the copy is a store of names, and sound" 0 '4 records: sound' '' "$crabctl" --image copy.img check
 t "fsck: the values are the same" 0 '^12$' '' "$crabctl" --image copy.img get plc/motor.hours
+cp n.img rescue.img
+"$crabctl" --image copy.img snapshot rescued 2> /dev/null
+t "the rescue of doctor: a snapshot of the copy" 0 '/dev/zero: 4 names restored$' '' \
+	env FAKE_IMAGE=rescue.img "$out/tests/crabctl-fakedev" -d /dev/zero restore --force --yes rescued
+t "which is the store again" 0 '^12$' '' "$crabctl" --image rescue.img get plc/motor.hours
 python3 - good.img <<'PYTHON'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -154,7 +159,8 @@ for number, name in enumerate(names, 1):
     add(b"u8 1 %s\n\1\n" % name)
     if number % 256 == 0:
         add(b"# sum %08x\n" % (crc ^ 0xffffffff))
-add(b"# end %d %08x\n" % (len(names), crc ^ 0xffffffff))
+add(b"text 1 zz\n\xff\n")
+add(b"# end %d %08x\n" % (len(names) + 1, crc ^ 0xffffffff))
 subprocess.run([sys.argv[1], "--image", "many.img", "restore", "--size=8M", "-"], input=text, stdout=subprocess.DEVNULL)
 PYTHON
 # most OPTION...: memory of ls, in KiB
@@ -174,6 +180,8 @@ m()
 }
 t "get of a name with a control character" 0 '^1$' '' m get $'a\nb'
 json "get --json has it as ls" "x['name'] == r'a\x0ab'" m get $'a\nb' --json
+json "get --json of a text that is not UTF-8" "x['hex'] == 'ff' and x['type'] == 'text' and 'value' not in x" \
+	m get zz --json
 t "cat of a name that is not UTF-8" 0 $'^\1$' '' m cat $'b\xff'
 for name in $'a\nb' $'b\xff'; do
 	t "rm of it: $(printf %q "$name")" 0 '' '' m rm "$name"
@@ -213,4 +221,7 @@ t "get of a name in other data" 3 '' 'get a/b: the region holds other data' \
 	"$crabctl" --image foreign.img get a/b
 t "get of a name in a device without a store" 3 '' 'get a/b: the region is not formatted' \
 	env FAKE_IMAGE="$PWD/blank.img" "$out/tests/crabctl-fakedev" -d /dev/zero get a/b
-t "a name in a store of blobs" 2 '' 'not a number' "$crabctl" --image b.img cat a/b
+t "a name in a store of blobs" 2 '' \
+	'cat: key a/b: not a number .*; b.img has blobs: names need a store of format --names$' "$crabctl" --image b.img cat a/b
+t "get of one there" 3 '' 'b.img: get a/b: a store of another kind \(it has blobs, .* set, cat, rm, ls\)$' \
+	"$crabctl" --image b.img get a/b

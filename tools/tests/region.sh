@@ -6,7 +6,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 65
+suite 71
 c()
 {
 	"$out/tests/crabctl-fakedev" region "$@"
@@ -33,6 +33,18 @@ truth "and passes the force on" grep -qx 'remove null force' log
 FAKE_REFUSE=64K t "the module's reason is shown" 3 '' '^crabctl: ram=64K: refused by the module$' c add ram=64K
 t "a message cannot command the terminal" 3 '' '^crabctl: ram=.x1b.2J: refused by the module$' \
 	env FAKE_REFUSE=ram "$out/tests/crabctl-fakedev" region add $'ram=\e[2J'
+# reasons REASON PATTERN REGION: the reason of the module, as it begins there, and the message
+reasons()
+{
+	FAKE_REFUSE=$3 FAKE_REASON=$1 t "a reason that begins so: ${1%% *}" 3 '' "^crabctl: $2\$" c add "$3"
+}
+reasons 'pmem=/dev/pmem0: no DAX' 'pmem=/dev/pmem0,64M,16M: no DAX' pmem=/dev/pmem0,64M,16M
+reasons 'phys:0x1000,0x2000: too low: 1' 'region=0x1000,8K: too low: 1' region=0x1000,8K
+reasons 'pmem=/a b: no DAX' 'pmem=/a b: no DAX' 'pmem=/a b'
+reasons 'no memory: 5 KiB' 'ram=64K: no memory: 5 KiB' ram=64K
+reasons '/dev/crabtree-control: no' 'ram=64K: /dev/crabtree-control: no' ram=64K
+FAKE_REFUSE=crab9 FAKE_REASON='crab9: no such device' t "nor is a device named twice" 3 '' \
+	'^crabctl: /dev/crab9: no such device$' c remove /dev/crab9
 t "without the module" 3 '' 'is crabtree.ko loaded' "$crabctl" region add ram=64K
 t "no action" 2 '' 'want add REGION' c
 t "an action that does not exist" 2 '' 'want add REGION' c move crab0

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 105
+suite 108
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -82,6 +82,11 @@ t "diff of an image that is too small" 3 '' 'file:tiny: diff: too small to be an
 truncate -s 64K blank
 t "diff of an image without a store" 3 '' 'file:blank: diff: the region is not formatted' c diff file:blank file:b
 t "diff of an image as a snapshot" 3 '' '^crabctl: b: diff: not a snapshot; an image is file:b$' c diff b file:b
+t "diff with standard input" 0 '' '' sh -c "'$crabctl' diff - file:b < s"
+t "which has no snapshot" 3 '' '^crabctl: standard input: diff: not a snapshot; an image is file:PATH$' \
+	sh -c "'$crabctl' diff file:b - < lines"
+t "snapshot of an image without a store writes nothing" 3 '' 'blank: snapshot: the region is not formatted' \
+	c --image blank snapshot -
 t "a dump is no snapshot" 3 '' 'not a snapshot' c --image b restore --force lines
 
 # Every bit of a small snapshot, and every length

@@ -106,6 +106,7 @@ fn lengths_and_kinds() {
     assert!(blobs.range(..).eq([Err(Error(EOPNOTSUPP))]));
     assert_eq!(blobs.watch(0..=KEY_MAX, 0).err(), Some(Error(EOPNOTSUPP)));
     assert_eq!(blobs.snapshot().err(), Some(Error(EOPNOTSUPP)));
+    assert!(Error(EOPNOTSUPP).to_string().contains("an image, which has no watch and no snapshot"));
     blobs.put(2, b"damaged").unwrap();
     blobs.close().unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
