@@ -24,8 +24,9 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "blob_media.h"
+#include "blob_priv.h"
 #include "commit_priv.h"
-#include "named_priv.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"

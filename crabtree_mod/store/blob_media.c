@@ -16,9 +16,10 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "media/crc.h"
+#include "blob_media.h"
 #include "named_priv.h"
 #include "media/badmem.h"
+#include "media/crc.h"
 #include "shared/link.h"
 
 /* The header as words; the last one has store_id in its low half, and the crc */

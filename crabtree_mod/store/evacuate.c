@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "blob_media.h"
 #include "blob_priv.h"
 #include "engines/counts.h"
 #include "snap.h"

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "blob_media.h"
 #include "gate.h"
 #include "media/crc.h"
 #include "named_priv.h"

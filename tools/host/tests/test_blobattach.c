@@ -7,6 +7,7 @@
  * Invariant: after an attach that has not read all records no extent is allocated.
  */
 #include "media/badmem.h"
+#include "store/blob_media.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"

@@ -8,6 +8,7 @@
 #include "media/badmem.h"
 #include "shared/link.h"
 #include "store/blob_commit.h"
+#include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
