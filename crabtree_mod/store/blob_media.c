@@ -268,6 +268,27 @@ int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_bl
 	return crab_name_key(get->name, get->name_bytes) >> 32 == get->key >> 32 ? 0 : -EUCLEAN;
 }
 
+bool crab_blob_is_named(const struct crab_blobs *blobs, u64 word, const char *name, u32 bytes)
+{
+	u64 place = word & CRAB_PLACE_MASK, offset = crab_extent_offset(&blobs->extents, place);
+	u32 size = sizeof(struct crab_dblob) + bytes, n;
+	const __le64 *from = blob_at(blobs->media, offset);
+	__le64 part;
+
+	if (!crab_extent_is_place(&blobs->extents, place) || size > crab_extent_bytes(place) ||
+	    !crab_badmem_probe(blobs->media, offset, size))
+		return false;
+	if ((crab_load(blobs->media, from + HEAD_BYTES) >> 32 & 0xff) != bytes)
+		return false;
+	for (from += HEAD_WORDS; bytes; bytes -= n, name += n) {
+		n = min_t(u32, bytes, sizeof(part));
+		part = cpu_to_le64(crab_load(blobs->media, from++));
+		if (memcmp(&part, name, n))
+			return false;
+	}
+	return true;
+}
+
 int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get)
 {
 	u64 head[HEAD_WORDS];

@@ -102,6 +102,17 @@ u64 crab_blob_key(const struct crab_blobs *blobs, u64 place);
 int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
 
 /**
+ * crab_blob_is_named() - whether a blob seems to have a name
+ * @blobs: the blobs
+ * @word: the word that names it; any value
+ * @name: the name
+ * @bytes: its length
+ * Context: process context; the stripe of its key is locked.
+ * Return: true if the name is there; the header is not verified.
+ */
+bool crab_blob_is_named(const struct crab_blobs *blobs, u64 word, const char *name, u32 bytes);
+
+/**
  * crab_blob_load() - read and verify a blob
  * @blobs: the blobs
  * @word: the word that names it; any value
