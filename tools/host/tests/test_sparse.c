@@ -126,6 +126,28 @@ static void test_refused(void)
 	store_end(store);
 }
 
+/* The engine has no memory for the new words: once it has, a put that needs the room gets it */
+static void test_starved(void)
+{
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops ops;
+	int err, later;
+
+	begin(true);
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.insert = insert_nothing;
+	store->blobs->raw = &ops;
+	while (crab_blobs_maintain(store))
+		;
+	err = put(1ULL << 40, LARGE);
+	store->blobs->raw = raw;
+	later = put(1ULL << 40, LARGE);
+	tap_ok(err == -ENOSPC && !later, "values that cannot move for want of memory move later: %d, then %d",
+	       err, later);
+	store_end(store);
+}
+
 /* No snapshot has an extent to give, and no value moves while one is open */
 static void test_no_room(void)
 {
@@ -215,6 +237,7 @@ int main(void)
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_damaged();
 	test_refused();
+	test_starved();
 	test_no_room();
 	test_no_memory();
 	test_full_below();
