@@ -116,13 +116,19 @@ static int result;		/* of the second scan, if it is an error */
 static u32 scans;
 static bool hidden;		/* the second scan finds no more records */
 static u64 fewer;		/* records that the engine does not count */
+static bool strange;		/* the first record that a scan finds has the reserved key */
 
 static int scan_fails(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
 		      u32 cap)
 {
+	int n;
+
 	if (++scans == 2 && hidden)
 		return 0;
-	return scans == 2 && result ? result : own->scan(engine, start, last, records, cap);
+	n = scans == 2 && result ? result : own->scan(engine, start, last, records, cap);
+	if (strange && n > 1)
+		records[0].key = CRAB_KEY_EMPTY;
+	return n;
 }
 
 static void stats_fewer(struct crab_engine *engine, struct crab_engine_stats *stats)
@@ -210,6 +216,28 @@ static void test_count(void)
 	fewer = 0;
 	attach_end();
 	tap_ok(true, "attach finds as many records as the engine, or the store is damaged");
+}
+
+/* The reserved key in a leaf and in a header, and a name that has its crc: no engine looks it up */
+static void test_reserved(void)
+{
+	struct crab_named_cursor cursor = { };
+	struct crab_named_entry entry;
+	u64 word = 0;
+
+	begin(true, false);
+	tap_check(!store_name_put(store, "\xff\xff\xff\xff", 4, "v", 1), "put");
+	store->blobs->raw->lookup(store->engine, store->blobs->names.root->key, &word);
+	*(__le64 *)(media.base + crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK) + 16) =
+		cpu_to_le64(CRAB_KEY_EMPTY);
+	tap_check(!store_name_put(store, "\xff\xff\xff\xff\0", 5, "v", 1), "put of the next key");
+	strange = true;
+	tap_check(!attach_again() && store->blobs->unnamed && store->engine->damage.count, "no damage");
+	strange = false;
+	tap_check(crab_named_next(store, &cursor, &entry) == 1 && entry.name_bytes == 5, "the other name");
+	tap_ok(crab_named_next(store, &cursor, &entry) == -EUCLEAN, "the reserved key has no name: %s",
+	       store->engine->damage.what);
+	attach_end();
 }
 
 /* A number that is no place: one name is unknown, and the others are known */
@@ -375,6 +403,7 @@ int main(void)
 	test_sizes();
 	test_scan();
 	test_count();
+	test_reserved();
 	test_word();
 	test_two_words();
 	test_memory(false);
