@@ -8,6 +8,7 @@
  */
 #include "media/badmem.h"
 #include "store/blob_media.h"
+#include "store/blob_snap.h"
 #include "store/commit_priv.h"
 #include "store/named_priv.h"
 #include "store/snap.h"
@@ -395,6 +396,58 @@ static void test_born(bool names)
 	store_abandon(store);
 }
 
+static void expect_value(struct crab_snap *snap, u64 key, const char *value)
+{
+	char found[8] = { };
+	struct crab_blob_read get = { .key = key, .buffer = found, .capacity = sizeof(found) };
+	int err = snap ? crab_snap_get(store, snap, &get) : crab_blob_get(store, &get);
+
+	tap_check(err == (value ? 0 : -ENOENT) && (err || !strcmp(found, value)), "key %llu: %d, %s", key,
+		  err, found);
+}
+
+static void expect_values(void)
+{
+	u64 key;
+
+	for (key = 0; key < VALUES; key++)
+		expect_value(NULL, key, key % 8 ? NULL : "again");
+}
+
+/* Births are given again, each to the key that had it, while a snapshot is open: no value is mixed up */
+static void test_again(void)
+{
+	__le64 *at, old;
+	struct crab_snap *snap;
+	u64 key;
+
+	begin(false, false);
+	at = (__le64 *)(media.base + NUMBERS);
+	tap_check(!store_blob_put(store, VALUES, "v", 1), "put");
+	old = *at;
+	store->blobs->birth = store->blobs->birth_end;
+	fill();
+	*at = old;
+	tap_check(!attach_finds_damage(false), "attach: %s", store->engine->damage.what);
+	snap = store_snap(store);
+	for (key = 0; key < VALUES; key++)
+		tap_check(!store_blob_put(store, key, "again", 6), "put %llu", key);
+	for (key = 0; key < VALUES; key++)
+		tap_check(!(key % 8) || !store_blob_erase(store, key), "erase %llu", key);
+	expect_values();
+	for (key = 0; key < VALUES; key++)
+		expect_value(snap, key, "value");
+	crab_snap_close(snap);
+	while (crab_blobs_maintain(store))
+		;
+	expect_values();
+	store_check_good(store);
+	tap_check(!attach_finds_damage(false), "attach again: %s", store->engine->damage.what);
+	expect_values();
+	tap_ok(true, "no value is lost while births are given again");
+	store_abandon(store);
+}
+
 int main(void)
 {
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
@@ -412,5 +465,6 @@ int main(void)
 	test_erased();
 	test_born(false);
 	test_born(true);
+	test_again();
 	return tap_done();
 }
