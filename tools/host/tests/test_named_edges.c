@@ -405,6 +405,12 @@ static int twin_write(int (*verb)(struct crab_store *store, struct crab_blob_wri
 	return err;
 }
 
+static int put_replace(struct crab_store *at, struct crab_blob_write *write)
+{
+	write->mode = CRAB_INSERT_REPLACE;
+	return crab_named_put(at, write);
+}
+
 /* Damages the value that a key has */
 static void twin_damage(u64 key, u32 offset)
 {
@@ -428,12 +434,31 @@ static void test_lost_twin(void)
 	tap_check(!twin_write(crab_named_put, 2), "put of another name");
 	tap_check(twin_write(crab_named_put, 1) == -EUCLEAN, "put");
 	tap_check(twin_write(crab_named_erase, 1) == -EUCLEAN, "erase");
+	tap_check(twin_write(put_replace, 1) == -EUCLEAN, "a condition");
 	tap_check(!twin_write(crab_named_put, 2), "put of the new name");
+	raw->insert(store->engine, &flow, key, 31, CRAB_INSERT_EITHER, &old);
+	tap_check(!twin_write(crab_named_put, 2), "put over a word that names no extent");
 	twin_damage(key, 0);
 	tap_check(!twin_write(crab_named_put, 2), "put over a damaged value");
 	twin_damage(key, sizeof(struct crab_dblob));
 	tap_check(!twin_write(crab_named_erase, 2), "erase of a damaged name");
 	tap_ok(!twin_write(crab_named_put, 1), "a name whose key another one got when its record had gone");
+	end();
+}
+
+/* The same with names of which one is the beginning of the other one; their crc is ~0 */
+static void test_lost_beginning(void)
+{
+	static const char name[] = "\xff\xff\xff\xff\0";
+	struct crab_flow flow = { .media = &media };
+	struct crab_old old;
+
+	begin();
+	tap_check(!store_name_put(store, name, 4, "v", 1), "put");
+	raw->remove(store->engine, &flow, store->blobs->names.root->key, &old);
+	tap_check(!store_name_put(store, name, 5, "v", 1), "put of the longer name");
+	tap_ok(store_name_put(store, name, 4, "v", 1) == -EUCLEAN &&
+	       !store_name_put(store, name, 5, "v", 1), "a lost name that begins another one");
 	end();
 }
 
@@ -484,6 +509,7 @@ int main(void)
 	test_erased();
 	test_several();
 	test_lost_twin();
+	test_lost_beginning();
 	test_limit();
 	return tap_done();
 }
