@@ -517,3 +517,25 @@ bool crab_extents_leave(struct crab_extents *extents, u64 slab)
 	mutex_unlock(&extents->lock);
 	return !at;
 }
+
+/* Slabs of a class that evacuations have left, and that have a free extent */
+static void class_retry(struct crab_extents *extents, u32 class)
+{
+	u64 edge = room_edge(extents, class), end = room_edge(extents, class + 1), at = edge, n;
+
+	while ((n = crab_numset_after(&extents->room, at)) > at && n < end) {
+		slab_loosen(extents, extents->slabs[n - edge - 1]);
+		at = n;
+	}
+}
+
+void crab_extents_retry(struct crab_extents *extents)
+{
+	u32 class;
+
+	mutex_lock(&extents->lock);
+	for (class = 0; class < CRAB_EXTENT_CLASSES; class++)
+		if (class_is_sparse(extents, class, true))
+			class_retry(extents, class);
+	mutex_unlock(&extents->lock);
+}

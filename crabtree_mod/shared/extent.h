@@ -249,8 +249,18 @@ bool crab_extents_alloc_below(struct crab_extents *extents, u64 from, u64 *place
  * @slab: number of the slab
  * Context: may sleep.
  * Return: true if the slab has gone; else it is not chosen again before one of its extents gets
- * free, or a word names one that a writer has now.
+ * free, or a word names one that a writer has now, or crab_extents_retry() is called.
  */
 bool crab_extents_leave(struct crab_extents *extents, u64 slab);
+
+/**
+ * crab_extents_retry() - let slabs be chosen again that an evacuation has left
+ * @extents: the extents
+ *
+ * The moves that failed for want of memory may succeed now.
+ *
+ * Context: may sleep.
+ */
+void crab_extents_retry(struct crab_extents *extents);
 
 #endif /* CRABTREE_EXTENT_H */

@@ -24,8 +24,9 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "blob_media.h"
+#include "blob_priv.h"
 #include "commit_priv.h"
-#include "named_priv.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"
@@ -86,17 +87,37 @@ static int version_is(const struct crab_blobs *blobs, u64 word, const struct cra
 	return err ?: get.version == write->version ? 0 : -ESTALE;
 }
 
+/*
+ * Is the blob under the key of a name that the table has that of another name? If the media loses a
+ * record, a new name with the same crc gets its key
+ */
+static int name_is_own(const struct crab_blobs *blobs, u64 word,
+		       const struct crab_blob_write *write)
+{
+	char name[CRAB_NAME_MAX];
+	struct crab_blob_read get = { .key = write->key, .name = name };
+
+	if (!write->listed ||
+	    crab_blob_is_named(blobs, word, write->name, write->name_bytes))
+		return 0;
+	/* A damaged blob may be replaced and erased */
+	return crab_blob_load_name(blobs, word, &get) ? 0 : -EUCLEAN;
+}
+
 /* The conditions of a write. The stripe is locked, so they hold until it ends */
 int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 {
+	bool any = write->mode == CRAB_INSERT_EITHER && !write->checked;
 	struct crab_blobs *blobs = store->blobs;
 	u64 word;
 	int err;
 
-	if (write->mode == CRAB_INSERT_EITHER && !write->checked)
+	if (any && !write->listed)
 		return 0;
 	err = blobs->raw->lookup(store->engine, write->key, &word);
-	err = crab_store_listed(write->listed, err);
+	if (any)
+		return err ? 0 : name_is_own(blobs, word, write);
+	err = crab_store_listed(write->listed, err) ?: name_is_own(blobs, word, write);
 	write->existed = !err;
 	if (err == -ENOENT)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;

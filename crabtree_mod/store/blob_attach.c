@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "blob_media.h"
 #include "commit_priv.h"
 #include "named_priv.h"
 #include "store_priv.h"

@@ -26,6 +26,7 @@
 #include <linux/string.h>
 
 #include "blob_commit.h"
+#include "blob_media.h"
 #include "commit_priv.h"
 #include "gate.h"
 #include "named_priv.h"

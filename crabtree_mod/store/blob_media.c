@@ -16,9 +16,10 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "media/crc.h"
+#include "blob_media.h"
 #include "named_priv.h"
 #include "media/badmem.h"
+#include "media/crc.h"
 #include "shared/link.h"
 
 /* The header as words; the last one has store_id in its low half, and the crc */
@@ -265,6 +266,27 @@ int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_bl
 		return -EUCLEAN;
 	body_load(blobs->media, body_at(blobs, word), get->name_bytes, (u8 *)get->name, 0);
 	return crab_name_key(get->name, get->name_bytes) >> 32 == get->key >> 32 ? 0 : -EUCLEAN;
+}
+
+bool crab_blob_is_named(const struct crab_blobs *blobs, u64 word, const char *name, u32 bytes)
+{
+	u64 place = word & CRAB_PLACE_MASK, offset = crab_extent_offset(&blobs->extents, place);
+	u32 size = sizeof(struct crab_dblob) + bytes, n;
+	const __le64 *from = blob_at(blobs->media, offset);
+	__le64 part;
+
+	if (!crab_extent_is_place(&blobs->extents, place) || size > crab_extent_bytes(place) ||
+	    !crab_badmem_probe(blobs->media, offset, size))
+		return false;
+	if ((crab_load(blobs->media, from + HEAD_BYTES) >> 32 & 0xff) != bytes)
+		return false;
+	for (from += HEAD_WORDS; bytes; bytes -= n, name += n) {
+		n = min_t(u32, bytes, sizeof(part));
+		part = cpu_to_le64(crab_load(blobs->media, from++));
+		if (memcmp(&part, name, n))
+			return false;
+	}
+	return true;
 }
 
 int crab_blob_load(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get)

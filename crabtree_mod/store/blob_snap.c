@@ -15,8 +15,9 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
-#include "named_priv.h"
+#include "blob_media.h"
 #include "blob_snap.h"
+#include "named_priv.h"
 #include "snap_priv.h"
 #include "store_priv.h"
 

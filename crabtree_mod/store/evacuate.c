@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "blob_media.h"
 #include "blob_priv.h"
 #include "engines/counts.h"
 #include "snap.h"
@@ -190,6 +191,7 @@ int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool 
 	if (wait_once(store->engine->pool, waited) ||
 	    (crab_store_is_gated(store) && crab_snap_give(store->gate)))
 		return -EAGAIN;
+	crab_extents_retry(&blobs->extents);
 	while (READ_ONCE(blobs->evac.freed) == freed) {
 		more = evacuate(store, flow, true, U32_MAX);
 		if (more == -EBUSY)

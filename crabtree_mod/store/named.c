@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "blob_media.h"
 #include "gate.h"
 #include "media/crc.h"
 #include "named_priv.h"
@@ -332,7 +333,9 @@ int crab_names_read(struct crab_store *store, const struct crab_record *record)
 	struct crab_blob_read get = { .key = record->key, .name = text };
 	struct crab_name *name;
 
-	if (crab_blob_load_name(store->blobs, record->value, &get)) {
+	/* The media has changed since the engine read the leaf if this is the reserved key */
+	if (record->key == CRAB_KEY_EMPTY ||
+	    crab_blob_load_name(store->blobs, record->value, &get)) {
 		name_damaged(store, record, "is damaged");
 		return 0;
 	}

@@ -87,28 +87,6 @@ u64 crab_names_dram(struct crab_store *store);
  */
 int crab_names_read(struct crab_store *store, const struct crab_record *record);
 
-/* blob_media.c */
-
-/**
- * crab_blob_load_name() - read the header and the name of a blob
- * @blobs: the blobs
- * @word: the word that names it; any value
- * @get: its key, and room for the name; out: as of crab_blob_load_head(), and the name
- * Context: as crab_blob_load_head().
- * Return: 0, or -EUCLEAN: also if the name is not the one that belongs to the key.
- */
-int crab_blob_load_name(const struct crab_blobs *blobs, u64 word, struct crab_blob_read *get);
-
-/**
- * crab_blob_check_birth() - verify that the next births are above that of a blob
- * @blobs: the blobs
- * @get: key and version of the blob
- * @damage: noted here if not
- * Context: any; the stripe of the key is locked, or attach.
- */
-void crab_blob_check_birth(const struct crab_blobs *blobs, const struct crab_blob_read *get,
-			   struct crab_damage *damage);
-
 /* blob_commit.c */
 
 /**

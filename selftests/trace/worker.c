@@ -18,6 +18,7 @@
 
 #include "engines/crab/crab.h"
 #include "follow.h"
+#include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/store_priv.h"

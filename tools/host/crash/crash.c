@@ -9,6 +9,7 @@
 #include "crash_priv.h"
 #include "store/commit.h"
 #include "store/blob_commit.h"
+#include "store/snap.h"
 #include "test.h"
 #include "tests/blob_value.h"
 
@@ -304,6 +305,26 @@ int crash_op_cut(struct crash *c, struct crab_store *store, const struct crash_o
 
 /* Operations on the store */
 
+static void snap_close(struct crash *c)
+{
+	if (c->snap)
+		crab_snap_close(c->snap);
+	c->snap = NULL;
+}
+
+static int snap_open(struct crash *c)
+{
+	if (!c->setup.snaps)
+		return 0;
+	if (crab_store_observe(c->store) < 0)
+		return crash_say(c, "no memory for a gate");
+	c->snap = crab_snap_open(c->store);
+	if (!IS_ERR(c->snap))
+		return 0;
+	c->snap = NULL;
+	return crash_say(c, "a snapshot cannot be opened");
+}
+
 int crash_attach_store(struct crash *c, const struct crab_super *unfinished)
 {
 	struct crab_attach_options options = {
@@ -311,9 +332,10 @@ int crash_attach_store(struct crash *c, const struct crab_super *unfinished)
 	};
 	struct crab_attach_report report;
 
+	snap_close(c);
 	c->store = crab_store_attach(&c->media, &options, &report);
 	if (!IS_ERR(c->store))
-		return 0;
+		return snap_open(c);
 	crash_say(c, "attach: %ld %s", PTR_ERR(c->store), report.reason);
 	c->store = NULL;
 	return -1;
@@ -332,10 +354,13 @@ void crash_count(struct crash *c)
 
 static int step_maintain(struct crash *c)
 {
+	bool open = c->snap;
+
+	snap_close(c);
 	c->shadow->cpu ^= 1;	/* the worker may run on another CPU */
 	crab_store_maintain(c->store);
 	c->shadow->cpu ^= 1;
-	return 0;
+	return open ? 0 : snap_open(c);
 }
 
 int crash_reattach(struct crash *c)
@@ -488,6 +513,7 @@ void crash_end(struct crash *c)
 	c->counts.images = c->shadow->counts.images;
 	memcpy(c->counts.fences, c->shadow->counts.fences, sizeof(c->counts.fences));
 	crab_store_abandon(c->store);
+	snap_close(c);
 	crab_shadow_destroy(c->shadow);
 	media_destroy(&c->media);
 }

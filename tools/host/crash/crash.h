@@ -89,6 +89,7 @@ struct crash_counts {
  *	batches in the run
  * @names: as @blobs, which is set as well; keys are names
  * @commits: of commits: each batch is a commit. Without @modify
+ * @snaps: a snapshot is open after each attach; maintenance closes it, or opens another one
  * @modify: some inserts are compare-and-swaps and adds
  * @changes: cut the operations that change the structure, and few others
  * @inserts: on keys all over the store before the first step; they are not cut
@@ -105,6 +106,7 @@ struct crash_setup {
 	bool blobs;
 	bool names;
 	bool commits;
+	bool snaps;
 	bool modify;
 	bool changes;
 	u32 inserts;
@@ -122,6 +124,7 @@ struct crash_setup {
  * @media: its region
  * @shadow: of the region
  * @store: attached, or NULL
+ * @snap: a snapshot of @store, or of one that was detached; or NULL
  * @oracle: knows @keys; its faults go to @said
  * @content: the content that the store must hold now
  * @keys: the keys, ascending
@@ -144,6 +147,7 @@ struct crash {
 	struct crab_media media;
 	struct crab_shadow *shadow;
 	struct crab_store *store;
+	struct crab_snap *snap;
 	struct crab_oracle oracle;
 	struct crash_content content;
 	u64 keys[CRASH_KEYS];

@@ -8,6 +8,7 @@
  */
 #include "shadow/shadow.h"
 #include "store/blob_commit.h"
+#include "store/blob_media.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "test.h"

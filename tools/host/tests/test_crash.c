@@ -76,9 +76,9 @@ static void run_blobs(const struct host_driver *driver, bool names, u32 rounds, 
 		run_workload(&setup, BLOB_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
 
-/* Stores of commits, of blobs or names as well: batches are commits of at most two keys */
-static void run_commits(const struct host_driver *driver, bool blobs, bool names, u32 rounds,
-			u64 seed)
+/* Stores of commits, of blobs or names as well, and with snapshots: batches are commits of two keys at most */
+static void run_commits(const struct host_driver *driver, bool blobs, bool names, bool snaps,
+			u32 rounds, u64 seed)
 {
 	struct crash_setup setup = driver->setups[0];
 	u32 i;
@@ -86,6 +86,7 @@ static void run_commits(const struct host_driver *driver, bool blobs, bool names
 	setup.commits = true;
 	setup.blobs = blobs;
 	setup.names = names;
+	setup.snaps = snaps;
 	for (i = 0; i < rounds; i++)
 		run_workload(&setup, COMMIT_LEAVES, seed + i, false, STEPS, rounds > 1 ? 2 : 1);
 }
@@ -138,9 +139,10 @@ int main(int argc, char **argv)
 	run_blobs(&host_driver_crab, true, rounds, seed);
 	run_blobs(&host_driver_nvtree, false, rounds, seed);
 	run_blobs(&host_driver_nvtree, true, rounds, seed);
-	run_commits(&host_driver_crab, false, false, rounds, seed);
-	run_commits(&host_driver_crab, true, false, rounds, seed);
-	run_commits(&host_driver_nvtree, true, true, rounds, seed);
+	run_commits(&host_driver_crab, false, false, false, rounds, seed);
+	run_commits(&host_driver_crab, true, false, false, rounds, seed);
+	run_commits(&host_driver_nvtree, true, true, false, rounds, seed);
+	run_commits(&host_driver_crab, true, true, true, rounds, seed);
 	printf("# %llu crash points, %llu in recoveries; %llu images, at most %llu a point\n",
 	       total.points + total.nested, total.nested, total.images, total.largest);
 	printf("# %llu images chosen at random: of batches of more than %u\n", total.sampled,

@@ -8,6 +8,7 @@
 #include "media/badmem.h"
 #include "shared/link.h"
 #include "store/blob_commit.h"
+#include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
@@ -390,6 +391,8 @@ static void test_twins_in_commit(void)
 	}
 	err = crab_named_commit(store, &commit);
 	tap_check(!err, "commit: %d", err);
+	for (i = 1; i < 3; i++)
+		tap_check(commit.ops[i].write.key == commit.ops[0].write.key + i, "key %u", i);
 	tap_check(!attach_finds_damage(), "damage");
 	for (i = 0; i < 3; i++) {
 		struct crab_blob_read get = { };

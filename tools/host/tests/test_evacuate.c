@@ -5,6 +5,7 @@
  *
  *   test_evacuate
  */
+#include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
 #include "tasks.h"

@@ -9,6 +9,7 @@
  *   test_returned
  */
 #include "store/blob_commit.h"
+#include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"

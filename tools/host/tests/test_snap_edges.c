@@ -526,6 +526,29 @@ static void test_far_keys(void)
 	store_abandon(store);
 }
 
+/* Its values have no length, and no names */
+static void test_records(void)
+{
+	struct crab_blob_read get = { .key = 1 };
+	struct crab_named_cursor names = { };
+	struct crab_named_entry entry;
+	struct crab_blob_entry value;
+	struct crab_cursor cursor;
+	struct crab_snap *snap;
+
+	media = media_create(1 << 18);
+	store = store_make(&media, "crab", "slotted", 512, STORE_RECORDS);
+	snap = store_snap(store);
+	crab_cursor_init(&cursor, 0, NONE);
+	tap_check(crab_snap_get(store, snap, &get) == -EOPNOTSUPP, "get");
+	tap_check(crab_snap_list(store, snap, &cursor, &value, 1) == -EOPNOTSUPP, "list");
+	tap_check(crab_snap_named_get(store, snap, "a", 1, &get) == -EOPNOTSUPP, "get of a name");
+	tap_ok(crab_snap_named_next(store, snap, &names, &entry) == -EOPNOTSUPP,
+	       "a snapshot of records has no values of other lengths");
+	crab_snap_close(snap);
+	store_end(store);
+}
+
 int main(void)
 {
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
@@ -539,5 +562,6 @@ int main(void)
 	test_names();
 	test_far_keys();
 	test_lists();
+	test_records();
 	return tap_done();
 }

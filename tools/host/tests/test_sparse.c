@@ -126,6 +126,59 @@ static void test_refused(void)
 	store_end(store);
 }
 
+static bool reserved;	/* the reserved key was looked up */
+
+static int lookup_watched(struct crab_engine *engine, u64 key, u64 *word)
+{
+	reserved |= key == CRAB_KEY_EMPTY;
+	return engine->own->lookup(engine, key, word);
+}
+
+/* The header of a value has the reserved key, which no engine looks up */
+static void test_reserved(void)
+{
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops ops;
+	u64 word;
+
+	begin(false);
+	word = word_of(last);
+	*(__le64 *)(media.base + crab_extent_offset(&store->blobs->extents, place_of(last)) + 16) =
+		cpu_to_le64(CRAB_KEY_EMPTY);
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.lookup = lookup_watched;
+	store->blobs->raw = &ops;
+	while (crab_blobs_maintain(store))
+		;
+	store->blobs->raw = raw;
+	tap_ok(!reserved && word_of(last) == word && get(last) == -EUCLEAN,
+	       "a value whose header has the reserved key stays in its slab");
+	store_end(store);
+}
+
+/* The engine has no memory for the new words: once it has, a put that needs the room gets it */
+static void test_starved(void)
+{
+	const struct crab_engine_ops *raw;
+	struct crab_engine_ops ops;
+	int err, later;
+
+	begin(true);
+	raw = store->blobs->raw;
+	ops = *raw;
+	ops.insert = insert_nothing;
+	store->blobs->raw = &ops;
+	while (crab_blobs_maintain(store))
+		;
+	err = put(1ULL << 40, LARGE);
+	store->blobs->raw = raw;
+	later = put(1ULL << 40, LARGE);
+	tap_ok(err == -ENOSPC && !later, "values that cannot move for want of memory move later: %d, then %d",
+	       err, later);
+	store_end(store);
+}
+
 /* No snapshot has an extent to give, and no value moves while one is open */
 static void test_no_room(void)
 {
@@ -215,6 +268,8 @@ int main(void)
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_damaged();
 	test_refused();
+	test_reserved();
+	test_starved();
 	test_no_room();
 	test_no_memory();
 	test_full_below();
