@@ -75,9 +75,9 @@ static void check_node(struct clfb_check *c, u64 number, u32 level, const struct
 /* The records of a leaf from @key on; writers, which are excluded, use the memory */
 static u32 records_above(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
-	u32 count = crab_clfb_leaf_sorted(tree, leaf, tree->scratch);
+	int count = crab_clfb_leaf_sorted(tree, leaf, tree->scratch);
 
-	return crab_records_above(tree->scratch, count, key);
+	return crab_records_above(tree->scratch, max(count, 0), key);
 }
 
 /* Those below @key were counted */

@@ -130,6 +130,8 @@ static int read_leaf(struct clfb_tree *tree, u64 *at, struct crab_record *record
 		count = crab_clfb_leaf_sorted(tree, place.leaf, records);
 	up_read(&tree->lock);
 	if (count > 0 && unlikely(crab_records_fault(records, count, place.low, place.high)))
+		count = -ERANGE;
+	if (unlikely(count == -ERANGE))
 		return crab_clfb_doubt(tree, *at);
 	*at = place.high;
 	return count;

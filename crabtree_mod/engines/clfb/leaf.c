@@ -49,10 +49,17 @@ int crab_clfb_leaf_near(const struct clfb_tree *tree, const struct clfb_place *p
 				  crab_clfb_append_near(tree, place, key, dir, record);
 }
 
-u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
+int crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
 {
 	return is_encoded(tree) ? crab_clfb_encoded_sorted(tree, leaf, records) :
 				  crab_clfb_append_sorted(tree, leaf, records);
+}
+
+bool crab_clfb_leaf_agrees(const struct clfb_tree *tree, u64 leaf,
+			   const struct crab_record *records, u32 count)
+{
+	return is_encoded(tree) ? crab_clfb_encoded_agrees(tree, leaf, records, count) :
+				  crab_clfb_append_agrees(tree, leaf, records, count);
 }
 
 const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,

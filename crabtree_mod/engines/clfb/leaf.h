@@ -30,8 +30,7 @@ bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf);
  * @leaf: number of the leaf
  * @key: the key
  * Context: clfb_tree.lock, or attach.
- * Return: the slot; -ENOENT; or -ERANGE if a key reads all ones: crab_clfb_doubt() follows. In
- * `encoded` no key does.
+ * Return: the slot; -ENOENT; or -ERANGE if the media has changed: crab_clfb_doubt() follows.
  */
 int crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key);
 
@@ -50,7 +49,7 @@ u64 crab_clfb_leaf_value(const struct clfb_tree *tree, u64 leaf, u32 slot);
  * @tree: the tree
  * @leaf: number of the leaf
  * Context: as crab_clfb_leaf_find().
- * Return: the number.
+ * Return: the number; 0 if the media changes meanwhile.
  */
 u32 crab_clfb_leaf_count(const struct clfb_tree *tree, u64 leaf);
 
@@ -71,7 +70,7 @@ u64 crab_clfb_leaf_low(const struct clfb_tree *tree, u64 leaf);
  * @dir: the direction
  * @record: out
  * Context: as crab_clfb_leaf_find().
- * Return: 0; -ENOENT if there is none; -ERANGE if a key is not of the range.
+ * Return: 0; -ENOENT if there is none; -ERANGE if a key is not of the range, or the media changes.
  */
 int crab_clfb_leaf_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
 			enum crab_seek_dir dir, struct crab_record *record);
@@ -82,9 +81,21 @@ int crab_clfb_leaf_near(const struct clfb_tree *tree, const struct clfb_place *p
  * @leaf: number of the leaf
  * @records: out: ascending; clfb_tree.room of them at most
  * Context: as crab_clfb_leaf_find().
- * Return: their number.
+ * Return: their number; or -ERANGE if the media changes meanwhile.
  */
-u32 crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records);
+int crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records);
+
+/**
+ * crab_clfb_leaf_agrees() - read a full leaf again, before its records are stored elsewhere
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @records: of crab_clfb_leaf_sorted()
+ * @count: their number
+ * Context: as crab_clfb_leaf_find().
+ * Return: false if it has others now.
+ */
+bool crab_clfb_leaf_agrees(const struct clfb_tree *tree, u64 leaf,
+			   const struct crab_record *records, u32 count);
 
 /**
  * crab_clfb_leaf_fault() - verify a leaf against its place in the tree

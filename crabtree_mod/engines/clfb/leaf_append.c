@@ -16,6 +16,9 @@
  * Each last store is one word, so that a cut leaves the record or the value before or after it. A
  * free slot is written only after the store that cleared its bit is durable (P6).
  *
+ * A word of the bitmap that failing memory returns otherwise once would hide records, or lose them
+ * if it was stored back. So it is loaded twice.
+ *
  * In the layout `bare`, which begins with one word, every fourth slot lies in two lines. As the
  * publication counts, an insert cleans one of them: a cut may lose the value.
  *
@@ -50,6 +53,12 @@ bool crab_clfb_append_holds(const struct clfb_tree *tree, u64 leaf)
 	return true;
 }
 
+/* Words of the bitmap that have bits of slots */
+static u32 slot_words(const struct clfb_tree *tree)
+{
+	return tree->room > WORD_BITS ? 2 : 1;
+}
+
 static u32 bitmap_words(const struct crab_geometry *geo)
 {
 	return clfb_is_bare(geo) ? 1 : CLFB_BITMAP_WORDS;
@@ -74,15 +83,20 @@ static struct clfb_dslot *slot_media(const struct clfb_tree *tree, u64 leaf, u32
 	return leaf_slots(tree->base.media, &tree->base.geo, leaf) + slot;
 }
 
-static struct leaf_bits bits_read(const struct clfb_tree *tree, u64 leaf)
+/* Loads each word twice; false: the loads differ */
+static bool bits_read(const struct clfb_tree *tree, u64 leaf, struct leaf_bits *bits)
 {
 	const __le64 *valid = leaf_valid(tree->base.media, &tree->base.geo, leaf);
-	struct leaf_bits bits = { };
+	u64 word, changed = 0;
 	u32 i;
 
-	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
-		bits.word[i] = crab_load(tree->base.media, valid + i) & word_mask(tree->room, i);
-	return bits;
+	bits->word[1] = 0;
+	for (i = 0; i < slot_words(tree); i++) {
+		word = crab_load(tree->base.media, valid + i);
+		changed |= word ^ crab_load(tree->base.media, valid + i);
+		bits->word[i] = word & word_mask(tree->room, i);
+	}
+	return likely(!changed);
 }
 
 /* Takes the lowest slot out of the set; SLOT_NONE: it is empty */
@@ -121,32 +135,55 @@ static bool bits_test(const struct leaf_bits *bits, u32 slot)
 	return bits->word[slot / WORD_BITS] >> slot % WORD_BITS & 1;
 }
 
+static u32 bits_count(const struct leaf_bits *bits)
+{
+	return hweight64(bits->word[0]) + hweight64(bits->word[1]);
+}
+
+/* Is it the record of a key? @none: out: -ERANGE if the key of a record has changed */
+static __always_inline bool slot_is(const struct clfb_tree *tree, const struct clfb_dslot *slots,
+				    const struct clfb_dslot *d, const struct leaf_bits *bits,
+				    u64 key, int *none)
+{
+	u64 at = crab_load(tree->base.media, &d->key);
+
+	/* All ones, and zeros, are doubted */
+	if (likely(at != key && at + 1 > 1))
+		return false;
+	if (!bits_test(bits, d - slots))
+		return false;
+	if (at != CRAB_KEY_EMPTY && likely(crab_load(tree->base.media, &d->key) == at))
+		return at == key;
+	*none = -ERANGE;
+	return false;
+}
+
 int crab_clfb_append_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 {
 	const struct clfb_dslot *slots = slot_media(tree, leaf, 0), *d, *end;
 	struct leaf_bits bits;
 	int none = -ENOENT;
-	u64 at;
 
 	/* All lines, not only those in use: the bitmap shows these once its own line is there */
 	crab_prefetch_range(slots, tree->room * sizeof(*slots));
-	bits = bits_read(tree, leaf);
+	if (!bits_read(tree, leaf, &bits))
+		return -ERANGE;
 	end = slots + bits_end(&bits);
-	for (d = slots; d < end; d++) {
-		at = crab_load(tree->base.media, &d->key);
-		if (at == key && bits_test(&bits, d - slots))
+	/* Two slots in each turn: this saves more instructions than the doubts take */
+	for (d = slots; d + 1 < end; d += 2) {
+		if (slot_is(tree, slots, d, &bits, key, &none))
 			return d - slots;
-		if (unlikely(at == CRAB_KEY_EMPTY) && bits_test(&bits, d - slots))
-			none = -ERANGE;
+		if (slot_is(tree, slots, d + 1, &bits, key, &none))
+			return d + 1 - slots;
 	}
-	return none;
+	return d < end && slot_is(tree, slots, d, &bits, key, &none) ? d - slots : none;
 }
 
 u32 crab_clfb_append_count(const struct clfb_tree *tree, u64 leaf)
 {
-	struct leaf_bits bits = bits_read(tree, leaf);
+	struct leaf_bits bits;
 
-	return hweight64(bits.word[0]) + hweight64(bits.word[1]);
+	return bits_read(tree, leaf, &bits) ? bits_count(&bits) : 0;
 }
 
 u64 crab_clfb_append_low(const struct clfb_tree *tree, u64 leaf)
@@ -155,26 +192,30 @@ u64 crab_clfb_append_low(const struct clfb_tree *tree, u64 leaf)
 }
 
 /* The lowest free slot, or SLOT_NONE */
-static u32 free_slot(const struct clfb_tree *tree, u64 leaf)
+static u32 free_slot(const struct clfb_tree *tree, const struct leaf_bits *bits)
 {
-	struct leaf_bits bits = bits_read(tree, leaf);
+	struct leaf_bits rest;
 	u32 i;
 
 	for (i = 0; i < CLFB_BITMAP_WORDS; i++)
-		bits.word[i] = ~bits.word[i] & word_mask(tree->room, i);
-	return bits_next(&bits);
+		rest.word[i] = ~bits->word[i] & word_mask(tree->room, i);
+	return bits_next(&rest);
 }
 
 int crab_clfb_append_near(const struct clfb_tree *tree, const struct clfb_place *place, u64 key,
 			  enum crab_seek_dir dir, struct crab_record *record)
 {
-	struct leaf_bits bits = bits_read(tree, place->leaf);
+	const u64 low = place->low ?: 1;	/* a key that reads 0 is doubted */
+	struct leaf_bits bits;
 	u32 slot, best = SLOT_NONE;
 	u64 at;
 
+	if (!bits_read(tree, place->leaf, &bits))
+		return -ERANGE;
 	while ((slot = bits_next(&bits)) != SLOT_NONE) {
 		at = slot_key(tree, place->leaf, slot);
-		if (at < place->low || at >= place->high)
+		if ((at < low || at >= place->high) &&
+		    (at || place->low || slot_key(tree, place->leaf, slot)))
 			return -ERANGE;
 		if (crab_seek_is_before(dir, at, key))
 			continue;
@@ -190,12 +231,47 @@ int crab_clfb_append_near(const struct clfb_tree *tree, const struct clfb_place 
 	return 0;
 }
 
-u32 crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
+bool crab_clfb_append_agrees(const struct clfb_tree *tree, u64 leaf,
+			     const struct crab_record *records, u32 count)
 {
-	struct leaf_bits bits = bits_read(tree, leaf);
+	const struct crab_media *media = tree->base.media;
+	const struct clfb_dslot *slots = slot_media(tree, leaf, 0);
+	u64 sum = 0;
+	u32 i;
+
+	/* In another order: one word that has changed changes the sum */
+	for (i = 0; i < count; i++)
+		sum += crab_load(media, &slots[i].key) - records[i].key +
+		       crab_load(media, &slots[i].value) - records[i].value;
+	return !sum && count == tree->room;
+}
+
+/* Has a record in a slot below @slot the key? */
+static bool is_below(const struct clfb_tree *tree, u64 leaf, const struct leaf_bits *bits, u32 slot,
+		     u64 key)
+{
+	while (slot--)
+		if (slot_key(tree, leaf, slot) == key && bits_test(bits, slot))
+			return true;
+	return false;
+}
+
+/* The lowest key read 0. Does it still? */
+static bool is_zero(const struct clfb_tree *tree, u64 leaf)
+{
+	struct leaf_bits bits;
+
+	return bits_read(tree, leaf, &bits) && is_below(tree, leaf, &bits, tree->room, 0);
+}
+
+int crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
+{
+	struct leaf_bits bits;
 	struct crab_record r;
 	u32 slot, count = 0, i;
 
+	if (!bits_read(tree, leaf, &bits))
+		return -ERANGE;
 	while ((slot = bits_next(&bits)) != SLOT_NONE) {
 		r.key = slot_key(tree, leaf, slot);
 		r.value = crab_clfb_append_value(tree, leaf, slot);
@@ -203,7 +279,7 @@ u32 crab_clfb_append_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_
 			records[i] = records[i - 1];
 		records[i] = r;
 	}
-	return count;
+	return count && unlikely(!records[0].key) && !is_zero(tree, leaf) ? -ERANGE : count;
 }
 
 /* A header of this place and store; its lowest key was in the range when the leaf was written */
@@ -222,24 +298,18 @@ static const char *header_fault(const struct clfb_tree *tree, const struct clfb_
 	return NULL;
 }
 
-/* Has a record in a slot below @slot the key? */
-static bool is_below(const struct clfb_tree *tree, u64 leaf, const struct leaf_bits *bits, u32 slot,
-		     u64 key)
+static const char *records_fault(const struct clfb_tree *tree, const struct clfb_place *place,
+				 u32 *count)
 {
-	while (slot--)
-		if (slot_key(tree, leaf, slot) == key && bits_test(bits, slot))
-			return true;
-	return false;
-}
-
-static const char *records_fault(const struct clfb_tree *tree, const struct clfb_place *place)
-{
-	const struct leaf_bits bits = bits_read(tree, place->leaf);
-	struct leaf_bits rest = bits;
+	struct leaf_bits bits, rest;
 	struct crab_keyset seen = { };
 	u32 slot;
 	u64 key;
 
+	if (!bits_read(tree, place->leaf, &bits))
+		return "its bitmap has changed";
+	*count = bits_count(&bits);
+	rest = bits;
 	while ((slot = bits_next(&rest)) != SLOT_NONE) {
 		key = slot_key(tree, place->leaf, slot);
 		if (key < place->low || key >= place->high)
@@ -263,16 +333,31 @@ const char *crab_clfb_append_fault(const struct clfb_tree *tree, const struct cl
 	for (i = 0; i < bitmap_words(&tree->base.geo); i++)
 		if (crab_load(tree->base.media, valid + i) & ~word_mask(tree->room, i))
 			return "a bit of no slot is set";
-	*count = crab_clfb_append_count(tree, place->leaf);
-	return records_fault(tree, place);
+	return records_fault(tree, place, count);
 }
 
-/* Sets or clears the bit of a slot, durably; the media may have changed since the bit was read */
-static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot, bool counts)
+/* The media has changed */
+static bool write_stop(struct clfb_write *write, u64 leaf)
 {
-	const struct clfb_tree *tree = write->tree;
-	__le64 *word = leaf_valid(tree->base.media, &tree->base.geo, leaf) + slot / WORD_BITS;
-	u64 bit = 1ULL << slot % WORD_BITS, others = crab_load(write->flow->media, word) & ~bit;
+	struct crab_engine *engine = &write->tree->base;
+
+	write->err = crab_engine_damaged(engine, crab_leaf_offset(&engine->geo, leaf),
+					 "leaf %llu: its bitmap has changed",
+					 (unsigned long long)leaf);
+	return false;
+}
+
+/* The word of the bitmap with the bit of a slot */
+static __le64 *slot_valid(const struct clfb_tree *tree, u64 leaf, u32 slot)
+{
+	return leaf_valid(tree->base.media, &tree->base.geo, leaf) + slot / WORD_BITS;
+}
+
+/* Sets or clears the bit of a slot, durably. @valid: the word as two loads returned it */
+static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot, u64 valid, bool counts)
+{
+	__le64 *word = slot_valid(write->tree, leaf, slot);
+	u64 bit = 1ULL << slot % WORD_BITS, others = valid & ~bit;
 
 	crab_store(write->flow, word, counts ? others | bit : others);
 	crab_clean_word(write->flow, word);
@@ -282,17 +367,22 @@ static void leaf_mark(struct clfb_write *write, u64 leaf, u32 slot, bool counts)
 
 bool crab_clfb_append_add(struct clfb_write *write, u64 leaf, const struct crab_record *record)
 {
-	u32 slot = free_slot(write->tree, leaf);
-	struct clfb_dslot *d = slot_media(write->tree, leaf, slot);
+	struct leaf_bits bits;
+	struct clfb_dslot *d;
+	u32 slot;
 
+	if (!bits_read(write->tree, leaf, &bits))
+		return write_stop(write, leaf);
+	slot = free_slot(write->tree, &bits);
 	if (slot == SLOT_NONE)
 		return false;
+	d = slot_media(write->tree, leaf, slot);
 	crab_store(write->flow, &d->key, record->key);
 	crab_store(write->flow, &d->value, record->value);
 	crab_clean_word(write->flow, &d->key);
 	/* P11: the slot is whole before its bit reveals it */
 	crab_fence(write->flow, CRAB_P11_APPENDED);
-	leaf_mark(write, leaf, slot, true);
+	leaf_mark(write, leaf, slot, bits.word[slot / WORD_BITS], true);
 	return true;
 }
 
@@ -308,7 +398,13 @@ void crab_clfb_append_set(struct clfb_write *write, u64 leaf, u32 slot, u64 valu
 
 void crab_clfb_append_drop(struct clfb_write *write, u64 leaf, u32 slot)
 {
-	leaf_mark(write, leaf, slot, false);
+	const __le64 *word = slot_valid(write->tree, leaf, slot);
+	u64 valid = crab_load(write->flow->media, word);
+
+	if (crab_load(write->flow->media, word) == valid)
+		leaf_mark(write, leaf, slot, valid, false);
+	else
+		write_stop(write, leaf);
 }
 
 void crab_clfb_append_fresh(struct crab_flow *flow, const struct crab_geometry *geo, u64 leaf,

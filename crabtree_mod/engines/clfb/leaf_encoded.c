@@ -14,7 +14,8 @@
  * leaf. A store that is full can therefore be updated.
  *
  * The crc covers the number of the leaf and the store. It is verified by attach and CHECK; other
- * reads verify that the line can be decoded, and writes that its records ascend, too.
+ * reads verify that two loads of each word agree and that the line can be decoded, and writes that
+ * its records ascend, too.
  *
  * Locking: clfb_tree.lock.
  */
@@ -105,16 +106,16 @@ static void line_encode(union clfb_line *line, const struct leaf_records *r,
 	crab_clfb_line_put(line->byte + CLFB_LEAF_CRC, line_crc(line, geo, leaf), sizeof(u32));
 }
 
-/* No records, and false, if the line cannot be decoded: it has changed since the leaf was found */
+/* No records, and false, if the line cannot be decoded, or changes meanwhile: it is damaged */
 static bool records_read(const struct clfb_tree *tree, u64 leaf, struct leaf_records *r)
 {
+	const struct crab_media *media = tree->base.media;
 	union clfb_line line;
 
-	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
-			    &line);
 	r->count = 0;
 	r->low = 0;
-	if (!line_holds(&line))
+	if (!crab_clfb_line_load(media, leaf_media(media, &tree->base.geo, leaf), &line) ||
+	    !line_holds(&line))
 		return false;
 	line_decode(&line, r);
 	return true;
@@ -160,10 +161,11 @@ static void records_write(struct clfb_write *write, u64 leaf, const struct leaf_
 
 bool crab_clfb_encoded_holds(const struct clfb_tree *tree, u64 leaf)
 {
+	const struct crab_media *media = tree->base.media;
 	union clfb_line line;
 
-	crab_clfb_line_load(tree->base.media, leaf_media(tree->base.media, &tree->base.geo, leaf),
-			    &line);
+	/* The first word has all of the numbers */
+	line.word[0] = cpu_to_le64(crab_load(media, leaf_media(media, &tree->base.geo, leaf)));
 	return line_holds(&line);
 }
 
@@ -172,7 +174,8 @@ int crab_clfb_encoded_find(const struct clfb_tree *tree, u64 leaf, u64 key)
 	struct leaf_records r;
 	u32 i;
 
-	records_read(tree, leaf, &r);
+	if (!records_read(tree, leaf, &r))
+		return -ERANGE;
 	for (i = 0; i < r.count; i++)
 		if (r.at[i].key == key)
 			return i;
@@ -207,7 +210,8 @@ int crab_clfb_encoded_near(const struct clfb_tree *tree, const struct clfb_place
 	const struct crab_record *best = NULL, *at;
 	struct leaf_records r;
 
-	records_read(tree, place->leaf, &r);
+	if (!records_read(tree, place->leaf, &r))
+		return -ERANGE;
 	/* All of them: those of a line that has changed do not ascend */
 	for (at = r.at; at < r.at + r.count; at++) {
 		if (at->key < place->low || at->key >= place->high)
@@ -222,13 +226,13 @@ int crab_clfb_encoded_near(const struct clfb_tree *tree, const struct clfb_place
 	return 0;
 }
 
-u32 crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf,
-			     struct crab_record *records)
+int crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_record *records)
 {
 	struct leaf_records r;
 	u32 n, i;
 
-	records_read(tree, leaf, &r);
+	if (!records_read(tree, leaf, &r))
+		return -ERANGE;
 	r.count = min(r.count, tree->room);
 	for (n = 0; n < r.count; n++) {
 		for (i = n; i && records[i - 1].key > r.at[n].key; i--)
@@ -236,6 +240,13 @@ u32 crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf,
 		records[i] = r.at[n];
 	}
 	return r.count;
+}
+
+/* A line is loaded twice already */
+bool crab_clfb_encoded_agrees(const struct clfb_tree *tree, u64 leaf,
+			      const struct crab_record *records, u32 count)
+{
+	return true;
 }
 
 static const char *records_fault(const struct leaf_records *r, const struct clfb_place *place)
@@ -259,7 +270,7 @@ const char *crab_clfb_encoded_fault(const struct clfb_tree *tree,
 	union clfb_line line;
 
 	*count = 0;
-	crab_clfb_line_load(media, leaf_media(media, geo, place->leaf), &line);
+	crab_clfb_line_load_again(media, leaf_media(media, geo, place->leaf), &line);
 	if ((u32)crab_clfb_line_word(&line, CLFB_LEAF_CRC) !=
 	    line_crc(&line, geo, place->leaf))
 		return "its crc is wrong";

@@ -18,8 +18,10 @@ u32 crab_clfb_##layout##_count(const struct clfb_tree *tree, u64 leaf);				\
 u64 crab_clfb_##layout##_low(const struct clfb_tree *tree, u64 leaf);				\
 int crab_clfb_##layout##_near(const struct clfb_tree *tree, const struct clfb_place *place,	\
 	u64 key, enum crab_seek_dir dir, struct crab_record *record);				\
-u32 crab_clfb_##layout##_sorted(const struct clfb_tree *tree, u64 leaf,				\
+int crab_clfb_##layout##_sorted(const struct clfb_tree *tree, u64 leaf,				\
 	struct crab_record *records);								\
+bool crab_clfb_##layout##_agrees(const struct clfb_tree *tree, u64 leaf,			\
+	const struct crab_record *records, u32 count);						\
 const char *crab_clfb_##layout##_fault(const struct clfb_tree *tree,				\
 	const struct clfb_place *place, u32 *count);						\
 bool crab_clfb_##layout##_add(struct clfb_write *write, u64 leaf,				\

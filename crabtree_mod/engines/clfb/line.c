@@ -32,13 +32,34 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n)
 		*to++ = value;
 }
 
-void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
+/* Loads a word of a line twice; false: the loads differ */
+static __always_inline bool word_load(const struct crab_media *media, const __le64 *from,
+				      union clfb_line *line, u32 i)
+{
+	u64 word = crab_load(media, from + i);
+
+	line->word[i] = cpu_to_le64(word);
+	return likely(crab_load(media, from + i) == word);
+}
+
+bool crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
 			 union clfb_line *line)
 {
-	u32 i;
+	/* A loop takes as many instructions as the second loads */
+	if (word_load(media, from, line, 0) && word_load(media, from, line, 1) &&
+	    word_load(media, from, line, 2) && word_load(media, from, line, 3) &&
+	    word_load(media, from, line, 4) && word_load(media, from, line, 5) &&
+	    word_load(media, from, line, 6) && word_load(media, from, line, 7))
+		return true;
+	memset(line, 0, sizeof(*line));
+	return false;
+}
 
-	for (i = 0; i < CLFB_LINE_WORDS; i++)
-		line->word[i] = cpu_to_le64(crab_load(media, from + i));
+void crab_clfb_line_load_again(const struct crab_media *media, const __le64 *from,
+			       union clfb_line *line)
+{
+	if (!crab_clfb_line_load(media, from, line))
+		crab_clfb_line_load(media, from, line);
 }
 
 void crab_clfb_line_replace(struct crab_flow *flow, __le64 *to, const union clfb_line *line)

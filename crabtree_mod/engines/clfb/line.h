@@ -75,10 +75,25 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n);
  * @media: the media
  * @from: the line
  * @line: out
+ *
+ * Each word is loaded twice: one that failing memory returns otherwise once would lead to a wrong
+ * child, or would be stored back.
+ *
+ * Context: any.
+ * Return: false if the loads of a word differ: the line is 0.
+ */
+bool crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
+			 union clfb_line *line);
+
+/**
+ * crab_clfb_line_load_again() - the same, once more if the loads of a word differ
+ * @media: the media
+ * @from: the line
+ * @line: out
  * Context: any.
  */
-void crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
-			 union clfb_line *line);
+void crab_clfb_line_load_again(const struct crab_media *media, const __le64 *from,
+			       union clfb_line *line);
 
 /**
  * crab_clfb_line_replace() - store a whole line, and clean it

@@ -80,8 +80,8 @@ bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_li
 
 	if (unlikely(tree->broken) && tree->broken_node == number)
 		*line = tree->log;
-	else
-		crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), line);
+	else if (!crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), line))
+		return false;
 	return crab_clfb_line_holds(line);
 }
 
@@ -112,8 +112,8 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line
 	bool first_whole, second_whole;
 	union clfb_line second;
 
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, 1), &second);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 0), line);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 1), &second);
 	first_whole = crab_clfb_node_whole(tree, number, line);
 	second_whole = crab_clfb_node_whole(tree, number, &second);
 	if (!first_whole && !second_whole)
@@ -139,7 +139,7 @@ bool crab_clfb_log_holds(const struct clfb_tree *tree)
 
 static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, 0), line);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 0), line);
 	if (line->byte[CLFB_MARK] == 1)
 		return crab_clfb_node_whole(tree, number, line) ? NULL : "its line is not whole";
 	if (line->byte[CLFB_MARK])
@@ -148,7 +148,7 @@ static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_l
 		return "its line is invalid, and no update was cut";
 	if (!crab_clfb_log_holds(tree))
 		return "its line is invalid, and the log is in uncorrectable memory";
-	crab_clfb_line_load(tree->base.media, log_media(tree->base.media), line);
+	crab_clfb_line_load_again(tree->base.media, log_media(tree->base.media), line);
 	if (tree->broken || line->byte[CLFB_MARK] != 1 || !crab_clfb_node_whole(tree, number, line))
 		return "its line is invalid, and the log is not that of this node";
 	tree->broken = true;
@@ -187,7 +187,7 @@ void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, union clfb_li
 
 	line->byte[CLFB_MARK] = 1;
 	if (is_twin(tree)) {
-		crab_clfb_line_load(tree->base.media, node_media(tree, number, 1), &other);
+		crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 1), &other);
 		line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;
 	}
 	crab_clfb_line_put(line->byte + CLFB_CRC,
@@ -218,7 +218,7 @@ static void update_twin(struct clfb_write *write, u64 number, union clfb_line *l
 	u32 copy = other_copy(tree, number);
 	union clfb_line old;
 
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &old);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, !copy), &old);
 	line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;
 	crab_clfb_line_put(line->byte + CLFB_CRC,
 			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, true),
@@ -252,7 +252,7 @@ static void update_inplace(struct clfb_write *write, u64 number, union clfb_line
 	union clfb_line old;
 
 	crab_clfb_node_seal(tree, number, line);
-	crab_clfb_line_load(flow->media, to, &old);
+	crab_clfb_line_load_again(flow->media, to, &old);
 	line_store(flow, log, &old, 0);
 	crab_clean(flow, log, CRAB_LINE);
 	/* P17: the log holds the old line before the node is invalid */
@@ -299,8 +299,8 @@ static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 
 	u32 copy = other_copy(tree, number);
 	union clfb_line line, other;
 
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, !copy), &line);
-	crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), &other);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, !copy), &line);
+	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, copy), &other);
 	if (!is_torn(tree, number, &line, &other))
 		return;
 	crab_store(flow, node_media(tree, number, copy), 0);

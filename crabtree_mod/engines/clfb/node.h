@@ -38,7 +38,7 @@ u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number);
  * @number: of the node, below the number of leaves
  * @line: out
  * Context: clfb_tree.lock, or attach.
- * Return: false if it cannot be decoded.
+ * Return: false if it cannot be decoded, or has changed meanwhile.
  */
 bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line);
 

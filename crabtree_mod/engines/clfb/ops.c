@@ -22,6 +22,9 @@ static int put_old(struct clfb_write *write, u64 leaf, u32 slot, u64 value,
 	int err;
 
 	old->value = crab_clfb_leaf_value(write->tree, leaf, slot);
+	if (mode & CRAB_INSERT_DECIDES &&
+	    crab_clfb_leaf_value(write->tree, leaf, slot) != old->value)
+		return -ERANGE;
 	err = crab_insert_decide(mode, old, &value);
 	if (err)
 		return err;

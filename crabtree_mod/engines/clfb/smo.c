@@ -276,25 +276,32 @@ struct split {
 static bool split_appends(const struct clfb_tree *tree, const struct clfb_place *place, u64 key)
 {
 	return place->high == CRAB_KEY_EMPTY && !clfb_is_bare(&tree->base.geo) &&
-	       crab_clfb_leaf_low(tree, place->leaf) < key;
+	       crab_clfb_leaf_low(tree, place->leaf) < key &&
+	       crab_clfb_leaf_low(tree, place->leaf) < key;	/* one load may read 0 */
 }
 
-/* The records of the leaf, and the new one, in clfb_tree.scratch; and which of them go where */
-static void split_records(struct clfb_tree *tree, const struct clfb_place *place,
+/*
+ * The records of the leaf and the new one in clfb_tree.scratch, and which of them go where; false:
+ * the media has changed
+ */
+static bool split_records(struct clfb_tree *tree, const struct clfb_place *place,
 			  const struct crab_record *record, struct split *s)
 {
-	u32 count = crab_clfb_leaf_sorted(tree, place->leaf, tree->scratch), at = count;
+	int count = crab_clfb_leaf_sorted(tree, place->leaf, tree->scratch), at = count;
 
+	if (count < 0 || !crab_clfb_leaf_agrees(tree, place->leaf, tree->scratch, count))
+		return false;
 	for (; at && tree->scratch[at - 1].key > record->key; at--)
 		tree->scratch[at] = tree->scratch[at - 1];
 	tree->scratch[at] = *record;
 	s->n = at == count && split_appends(tree, place, record->key) ? 1 : 2;
 	s->count = count + 1;
 	s->keep = s->n == 1 ? count : s->count / 2;
+	return true;
 }
 
 /* The lowest key of the right leaf ends a range: the keys that were read must be in the old one */
-static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
+static bool split_holds(const struct clfb_tree *tree, const struct clfb_place *place,
 			const struct split *s)
 {
 	const struct crab_record *r = tree->scratch;
@@ -302,12 +309,19 @@ static int split_verify(struct clfb_tree *tree, const struct clfb_place *place,
 
 	while (i < s->count && r[i].key > r[i - 1].key)
 		i++;
-	if (likely(s->keep && i == s->count && r[0].key >= place->low &&
-		   r[i - 1].key < place->high))
-		return 0;
-	return crab_engine_damaged(&tree->base, crab_leaf_offset(&tree->base.geo, place->leaf),
-				   "leaf %llu: a key is out of its range or order",
-				   (unsigned long long)place->leaf);
+	return likely(s->keep && i == s->count && r[0].key >= place->low &&
+		      r[i - 1].key < place->high);
+}
+
+static int split_prepare(struct clfb_tree *tree, const struct clfb_place *place,
+			 const struct crab_record *record, struct split *s)
+{
+	if (!split_records(tree, place, record, s) || !split_holds(tree, place, s))
+		return crab_engine_damaged(&tree->base,
+					   crab_leaf_offset(&tree->base.geo, place->leaf),
+					   "leaf %llu: a key is out of its range or order",
+					   (unsigned long long)place->leaf);
+	return crab_pool_alloc(&tree->pool, s->spare, s->n, 0);
 }
 
 static void split_write(struct clfb_write *write, const struct clfb_place *place,
@@ -359,8 +373,7 @@ int crab_clfb_smo_split(struct clfb_write *write, const struct clfb_place *place
 	int err;
 	u32 i;
 
-	split_records(tree, place, record, &s);
-	err = split_verify(tree, place, &s) ?: crab_pool_alloc(&tree->pool, s.spare, s.n, 0);
+	err = split_prepare(tree, place, record, &s);
 	if (err)
 		return err;
 	err = split_plan(tree, place, &s);

@@ -13,8 +13,10 @@ RECOVER = "engines/clfb/recover.c"
 DESIGNS = [
     Design("clfb: the bit of a slot is durable before the slot",
         Edit(LEAF, "crab_store(write->flow, &d->key, record->key);",
-             "leaf_mark(write, leaf, slot, true); crab_store(write->flow, &d->key, record->key)"),
-        Edit(LEAF, "crab_fence(write->flow, CRAB_P11_APPENDED);\n\tleaf_mark(write, leaf, slot, true);",
+             "leaf_mark(write, leaf, slot, bits.word[slot / WORD_BITS], true); "
+             "crab_store(write->flow, &d->key, record->key)"),
+        Edit(LEAF, "crab_fence(write->flow, CRAB_P11_APPENDED);\n"
+             "\tleaf_mark(write, leaf, slot, bits.word[slot / WORD_BITS], true);",
              "crab_fence(write->flow, CRAB_P11_APPENDED)")),
     Design("clfb, encoded: a key wider than the others does not widen them",
         Edit(ENCODED, "return r->count > 1 ? key_bytes(r->at[r->count - 1].key - r->at[0].key) : 1;",
