@@ -272,10 +272,8 @@ static int recover_overlaps(struct recover *r)
 			continue;
 		if (behind) {
 			tree->records -= leaf->count;
-			tree->torn -= leaf->torn;
 			crab_sorted_overlap(tree, leaf, behind);
 			tree->records += leaf->count;
-			tree->torn += leaf->torn;
 		}
 		if (leaf->count || leaf->quarantined)
 			behind = leaf;
