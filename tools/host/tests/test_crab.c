@@ -432,6 +432,31 @@ static void test_misplaced(void)
 	end();
 }
 
+/* The same of a sorted leaf, whose keys do not ascend then: they are in doubt up to its end */
+static void test_disorder(void)
+{
+	u64 key, below, above, other;
+	const struct crab_leaf *leaf;
+	struct crab_dslot *slots;
+
+	begin("sorted", LEAVES);
+	for (key = 1; tree->leaves < 6; key++)
+		put(key * STEP);
+	leaf = tree->first->next;
+	slots = crab_leaf_media(tree, leaf->number)->slots;
+	below = leaf->low - 1;
+	above = leaf->next->low + 1;
+	other = leaf->next->next->low + 1;
+	slots[1].key = cpu_to_le64(below);
+	slots[3].key = cpu_to_le64(above);
+	attach_again(false);
+	tap_check(store_search(store, below) == -EUCLEAN && store_search(store, above) == -EUCLEAN,
+		  "a lost key is absent");
+	tap_ok(store_search(store, other) == -ENOENT && !store_search(store, above - 1),
+	       "attach: keys after the first one that does not ascend are not absent");
+	end();
+}
+
 /* The bitmap of allocation on demand has a bit for each leaf of the list, and no other one */
 static void expect_bitmap(void)
 {
@@ -559,6 +584,7 @@ int main(void)
 	test_merge();
 	test_split();
 	test_misplaced();
+	test_disorder();
 	test_bitmap();
 	for (i = 0; i < ARRAY_SIZE(layouts); i++)
 		test_wrong(layouts[i]);
