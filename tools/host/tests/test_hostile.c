@@ -139,6 +139,12 @@ static void sorted_emptied(u32 n)
 	target_leaf(n + 1)->slots[0].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
+static void sorted_between(u32 n)
+{
+	sorted_emptied(n - 1);
+	leaf_crc(n + 1);
+}
+
 /* ... or its first record is also in the previous leaf, as a cut leaves it */
 static void sorted_astride(u32 n)
 {
@@ -159,6 +165,7 @@ static const struct leaf_case sorted_cases[] = {
 	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
 	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a later leaf" },
 	{ "header damaged before an empty leaf", sorted_emptied, 0, 2, -1, "valid header" },
+	{ "headers damaged around an empty leaf", sorted_between, -1, 2, -2, "valid header" },
 	{ "header damaged, and an overlap over it", sorted_astride, 0, 1, -1, "valid header" },
 };
 
