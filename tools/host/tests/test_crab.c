@@ -335,6 +335,32 @@ static void test_split(void)
 	tap_ok(true, "sorted: a leaf whose keys do not ascend is not split");
 }
 
+/* The same of a leaf that is copied, by an insert or a delete: the leaf for the copy is free again */
+static void test_copy(void)
+{
+	struct crab_dslot *slots;
+	struct crab_leaf *leaf;
+	u32 removes;
+	u64 free;
+	int err;
+
+	for (removes = 0; removes < 2; removes++) {
+		sorted_begin();
+		leaf = tree->first->next;
+		del(leaf->high - STEP);
+		tree->tuning.strategy = CRAB_STRATEGY_COW;
+		slots = crab_leaf_media(tree, leaf->number)->slots;
+		swap(slots[4], slots[5]);
+		free = tree->pool.free;
+		err = removes ? store_delete(store, leaf->low + 20 * STEP) :
+				put(leaf->low + 20 * STEP + 1);
+		tap_check(err == -EUCLEAN && store->engine->found.count, "%d", err);
+		tap_check(tree->pool.free == free, "%llu of %llu free", tree->pool.free, free);
+		end();
+	}
+	tap_ok(true, "sorted: a leaf whose keys do not ascend is not copied");
+}
+
 /* A record of one leaf has a key of another one: that may be lost, and no other leaf is in doubt */
 static void test_misplaced(void)
 {
@@ -503,6 +529,7 @@ int main(void)
 	test_rebalance();
 	test_merge();
 	test_split();
+	test_copy();
 	test_misplaced();
 	test_disorder();
 	test_bitmap();
