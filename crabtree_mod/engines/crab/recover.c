@@ -88,7 +88,7 @@ int crab_tree_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* The end of each range: the begin of the next one, which is unknown for a gap */
+/* The end of each range: the next begin, which is unknown for a gap. Counts quarantined leaves. */
 static void recover_ranges(struct crab_tree *tree)
 {
 	struct crab_leaf *leaf, *next = NULL;
@@ -101,6 +101,7 @@ static void recover_ranges(struct crab_tree *tree)
 			leaf->high = CRAB_KEY_EMPTY;
 		else
 			leaf->high = next->low > leaf->low ? next->low : next->high;
+		tree->quarantined += leaf->quarantined;
 	}
 }
 
@@ -265,17 +266,15 @@ static int recover_overlaps(struct recover *r)
 
 	while (i--) {
 		overlap_fetch(r, i);
-		if (!(i & RECOVER_BREATHE) && crab_recover_breathe(r))
+		if (!(i % RECOVER_WORD) && crab_recover_breathe(r))	/* each may be read whole */
 			return -EINTR;
 		leaf = r->nth[i].leaf;
 		if (leaf->number == CRAB_LEAF_NOWHERE)
 			continue;
 		if (behind) {
 			tree->records -= leaf->count;
-			tree->torn -= leaf->torn;
 			crab_sorted_overlap(tree, leaf, behind);
 			tree->records += leaf->count;
-			tree->torn += leaf->torn;
 		}
 		if (leaf->count || leaf->quarantined)
 			behind = leaf;
@@ -305,14 +304,18 @@ static void recover_gap(struct crab_tree *tree, struct crab_leaf *holder, struct
 			struct crab_leaf *next)
 {
 	struct crab_leaf *leaf;
+	u64 done = 0;
 
 	gap->low = gap_low(tree, holder);
 	/* The whole range is in doubt: no key is known, or keys up to the leaf after the gap */
 	holder->quarantined |= gap->low == holder->low || (next && gap->low >= next->low);
 	if (next)
 		gap->low = min(gap->low, next->low - 1);
-	for (leaf = gap->next; leaf != next; leaf = leaf->next)
+	for (leaf = gap; leaf != next; leaf = leaf->next) {
+		if (!(done++ & RECOVER_BREATHE))
+			cond_resched();
 		leaf->low = gap->low;
+	}
 }
 
 /* Gaps are quarantined, each run of entries with one lowest key at a time */
@@ -335,8 +338,6 @@ static void recover_gaps(struct crab_tree *tree)
 			recover_gap(tree, holder, gap, leaf);
 	}
 	recover_ranges(tree);
-	for (leaf = tree->first; leaf; leaf = leaf->next)
-		tree->quarantined += leaf->quarantined;
 }
 
 static int recover_index(struct recover *r)

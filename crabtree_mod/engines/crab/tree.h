@@ -39,7 +39,7 @@ struct crab_leaf;
  * @tuning: sorted: its options
  * @records: live records that attach found
  * @quarantined: quarantined leaves and gaps; written by attach, then under @smo_lock
- * @torn: slots that attach found torn
+ * @torn: slotted: slots that attach found torn
  * @repairs: slots that attach completed
  * @scratch: room for the records of two leaves and one more; under @smo_lock
  * @sorted: the layout is sorted, else slotted; only layout*.h read it

@@ -12,7 +12,7 @@
 #include "model.h"
 
 #define TARGET_LEAF_BYTES	512
-#define TARGET_LEAVES		40
+#define TARGET_LEAVES		64	/* of the pool: whole words of tables with a bit a leaf */
 #define TARGET_KEYS		400
 #define TARGET_BYTES		(CRAB_POOL_OFFSET + TARGET_LEAVES * TARGET_LEAF_BYTES)
 

@@ -217,6 +217,7 @@ static void walk_compare(struct recover *many, struct recover *one, u64 head)
 {
 	const struct recover_leaf *of_many, *of_one;
 	u64 n, used = 0;
+	u32 walkers = 0;
 
 	crab_recover_headers(many);
 	crab_recover_headers(one);
@@ -241,6 +242,9 @@ static void walk_compare(struct recover *many, struct recover *one, u64 head)
 				  "range of leaf %llu", n);
 	}
 	tap_check(used > one->count, "no leaf of old in the way");
+	for (n = 0; n < RECOVER_WALKERS; n++)
+		walkers += many->walkers[n].listed;
+	tap_check(walkers > RECOVER_WALKERS / 2, "%u paths", walkers);
 }
 
 static void test_walk(const char *layout)

@@ -9,15 +9,15 @@
  */
 #include <linux/mm.h>
 
-#include "engines/crab/crab.h"
-#include "test.h"
+#include "by_hand.h"
 
 #define LIMIT		2.6
 #define LEAF_BYTES	CRAB_LEAF_BYTES_MIN
-#define STRIDE		64	/* keys of a leaf's range */
-#define VOID		77
+#define LARGE_STRIDE	1024	/* keys of the range of a leaf of the largest size */
 #define BREATH		(100 * 1000)	/* blocks between two points that may reschedule ... */
 #define BREATH_DETACH	1000		/* ... if the allocator does most of the work */
+#define RECOVER_LEAVES	64	/* that attach reads between two of these points */
+#define SLOT_BLOCKS	30	/* blocks for each of their slots */
 #define TURN_SLOTS	8192	/* slots that CHECK reads before it admits changes */
 #define TURN_LEAVES	512
 #define TEMPORARY	64	/* bytes for each leaf in use that attach allocates and frees */
@@ -111,85 +111,7 @@ void __wrap_crab_host_free(const void *p)
 	__real_crab_host_free((const u8 *)p - a->offset);
 }
 
-/* Media: a list of leaves written by hand */
-
-static struct crab_flow flow = { .media = &media };
-static struct crab_geometry geo;
-static u64 leaves;		/* of the list */
-
-/* With a power of two of leaves, the list is not in the order of the pool; it begins at leaf 0 */
-static u64 number(u64 nth)
-{
-	return leaves & (leaves - 1) ? nth : nth * 5 % leaves;
-}
-
-static struct crab_dleaf *dleaf(u64 nth)
-{
-	return (struct crab_dleaf *)(media.base + crab_leaf_offset(&geo, number(nth)));
-}
-
-static void put(u64 nth, u32 slot, u64 key, u64 value)
-{
-	dleaf(nth)->slots[slot].key = cpu_to_le64(key);
-	dleaf(nth)->slots[slot].value = cpu_to_le64(value);
-}
-
-static u64 key_of(u64 nth, u32 slot)
-{
-	return nth * STRIDE + slot + 1;
-}
-
-static void fill(u64 nth, u32 records)
-{
-	u32 slot;
-
-	for (slot = 0; slot < crab_leaf_slots(geo.leaf_bytes); slot++)
-		put(nth, slot, slot < records ? key_of(nth, slot) : CRAB_KEY_EMPTY,
-		    slot < records ? nth : VOID);
-}
-
-static void break_header(u64 nth)
-{
-	dleaf(nth)->head.self ^= cpu_to_le64(8);	/* its link is good */
-}
-
-static void link_leaf(u64 nth)
-{
-	struct crab_head head = {
-		.self = crab_leaf_offset(&geo, number(nth)),
-		.birth = nth + 1,
-		.low = nth * STRIDE,
-		.own = VOID,
-	};
-
-	head.next = nth + 1 < leaves ? crab_link_to(&geo, number(nth + 1), nth + 2) :
-				       crab_link_end(geo.store_id, head.self, head.birth);
-	crab_head_store(&flow, geo.store_id, &head);
-}
-
-/* A store with @pool leaves in its pool, of which @list are in the list; @make fills them */
-static void media_make(const char *layout, u32 leaf_bytes, u64 pool, u64 list,
-		       void (*make)(u64 nth))
-{
-	struct crab_store_info info;
-	struct crab_store *store;
-	u64 i;
-
-	media = media_create(2 * CRAB_POOL_OFFSET + pool / 64 * 8 / CRAB_POOL_OFFSET *
-			     CRAB_POOL_OFFSET + pool * leaf_bytes);
-	store = store_format_attach(&media, "crab", layout, leaf_bytes);
-	crab_store_info(store, &info);
-	crab_store_detach(store);
-	geo = (struct crab_geometry) {
-		.pool_offset = info.super.pool_offset, .leaves = info.super.leaves,
-		.leaf_bytes = leaf_bytes, .store_id = info.super.store_id,
-	};
-	leaves = list;
-	for (i = 0; i < list; i++)
-		link_leaf(i);
-	for (i = 0; i < list; i++)
-		make(i);
-}
+/* Media */
 
 static bool sorted;
 
@@ -386,6 +308,58 @@ static void test_work(const struct content *content, u64 n)
 	       one[VERIFY] / n, worst);
 }
 
+/* More leaves, or large ones: a step of attach may not read all of them before it reschedules */
+
+static void make_full(u64 i)
+{
+	u32 slot, slots = crab_leaf_slots(geo.leaf_bytes);
+
+	for (slot = 0; slot < slots; slot++)
+		put(i, slot, slot + 1 < slots ? i * LARGE_STRIDE + slot : CRAB_KEY_EMPTY, i);
+}
+
+static void make_gaps_full(u64 i)
+{
+	make_full(i);
+	if (i & 1)
+		break_header(i);
+}
+
+/* All records but the first of each even leaf are records of the next leaf too */
+static void make_copies(u64 i)
+{
+	make_full(i);
+	if (i & 1)
+		memcpy(&dleaf(i - 1)->slots[1], &dleaf(i)->slots[1],
+		       (crab_leaf_slots(geo.leaf_bytes) - 1) * sizeof(struct crab_dslot));
+}
+
+static void test_breath(const char *layout, u32 leaf_bytes, u64 n, u64 most,
+			struct content content)
+{
+	struct crab_store *store;
+
+	media_make(layout, leaf_bytes, n, n, content.make);
+	work_begin();
+	store = attach(true, &content);
+	work_end(content.name, most);
+	tap_ok(true, "%s, %u: %s: attach of %llu leaves reschedules after %llu blocks", layout,
+	       leaf_bytes, content.name, n, breath);
+	store_end(store);
+}
+
+static void test_breaths(u64 n)
+{
+	const u64 most = RECOVER_LEAVES * crab_leaf_slots(CRAB_LEAF_BYTES_MAX) * SLOT_BLOCKS;
+
+	test_breath("slotted", LEAF_BYTES, 16 * n, BREATH, contents[3]);
+	test_breath("sorted", LEAF_BYTES, 16 * n, BREATH, contents[4]);
+	test_breath("sorted", CRAB_LEAF_BYTES_MAX, n / 4, most,
+		    (struct content){ "every other header broken, full leaves", make_gaps_full, true });
+	test_breath("sorted", CRAB_LEAF_BYTES_MAX, n / 4, most,
+		    (struct content){ "every other leaf is in the next one", make_copies, false });
+}
+
 /* The caller of an attach or a seek is killed after this many leaves */
 
 static u32 patience, asked;
@@ -551,6 +525,7 @@ int main(int argc, char **argv)
 			test_memory(sorted ? "sorted" : "slotted", i, n);
 		test_memory_free(sorted ? "sorted" : "slotted", 8 * n);
 	}
+	test_breaths(n);
 	test_scarce(n);
 	test_format(n);
 	return tap_done();

@@ -27,6 +27,14 @@ static void leaf_foreign(u32 n)	{ target_leaf(n)->head.store_id ^= 1; target_sea
 static void leaf_moved(u32 n)	{ target_leaf(n)->head.self ^= 512; target_seal(n); }
 static void leaf_reborn(u32 n)	{ target_leaf(n)->head.birth ^= 64; target_seal(n); }
 static void link_range(u32 n)	{ target_leaf(n)->head.next |= 0xffffffff; }
+static void leaf_crcs(u32 n)	{ leaf_crc(n); leaf_crc(n + 1); }
+static void link_past(u32 n)
+{
+	u64 *next = &target_leaf(n)->head.next;
+
+	*next = (*next & ~CRAB_LINK_MASK) | (TARGET_LEAVES + 1);
+}
+
 static void link_check(u32 n)	{ target_leaf(n)->head.next ^= 1ULL << 50; }
 static void link_end_early(u32 n) { target_leaf(n)->head.next &= ~CRAB_LINK_MASK; }
 static void link_zero(u32 n)	{ target_leaf(n)->head.next = 0; }
@@ -68,8 +76,10 @@ static const struct leaf_case list_cases[] = {
 	{ "header damaged", leaf_crc, 0, 1, -1, "valid header" },
 	{ "leaf of another store", leaf_foreign, 0, 1, -1, "valid header" },
 	{ "leaf that says it is elsewhere", leaf_moved, 0, 1, -1, "valid header" },
+	{ "two headers damaged", leaf_crcs, 0, ALL_AFTER, -1, "valid header" },
 	{ "stale leaf", leaf_reborn, 0, ALL_AFTER, -1, "another birth" },
 	{ "link out of range", link_range, 1, ALL_AFTER, 0, "out of the pool" },
+	{ "link to the end of the pool", link_past, 1, ALL_AFTER, 0, "out of the pool" },
 	{ "link with a wrong check", link_check, 1, ALL_AFTER, 0, "another birth" },
 	{ "list ends early", link_end_early, 1, ALL_AFTER, 0, "out of the pool" },
 	{ "link zeroed", link_zero, 1, ALL_AFTER, 0, "out of the pool" },
@@ -129,6 +139,12 @@ static void sorted_emptied(u32 n)
 	target_leaf(n + 1)->slots[0].key = cpu_to_le64(CRAB_KEY_EMPTY);
 }
 
+static void sorted_between(u32 n)
+{
+	sorted_emptied(n - 1);
+	leaf_crc(n + 1);
+}
+
 /* ... or its first record is also in the previous leaf, as a cut leaves it */
 static void sorted_astride(u32 n)
 {
@@ -149,6 +165,7 @@ static const struct leaf_case sorted_cases[] = {
 	{ "a key three times", sorted_triple, 0, 1, 0, "more than one record" },
 	{ "overlap that is not in the next leaf", sorted_beyond, 0, 1, 0, "a later leaf" },
 	{ "header damaged before an empty leaf", sorted_emptied, 0, 2, -1, "valid header" },
+	{ "headers damaged around an empty leaf", sorted_between, -1, 2, -2, "valid header" },
 	{ "header damaged, and an overlap over it", sorted_astride, 0, 1, -1, "valid header" },
 };
 

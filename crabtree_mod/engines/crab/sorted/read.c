@@ -36,9 +36,9 @@ void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 			leaf->torn++;
 			continue;
 		}
+		/* The others are read too: recover_doubt() has to know each key */
 		crab_leaf_quarantine(tree, leaf, damage, slot, key < prev ? "keys do not ascend" :
 				     "more than one record was being shifted");
-		break;
 	}
 	leaf->count = slot - (leaf->duplicate != CRAB_LEAF_NO_DUPLICATE);
 }
