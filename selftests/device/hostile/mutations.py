@@ -53,13 +53,6 @@ def untouched(image, leaves):
 
 
 @mutation
-def cut_off(image, leaves):
-    """The writer never detached."""
-    both(image, state=ATTACHED)
-    return Expect(READY)
-
-
-@mutation
 def super_newest_torn(image, leaves):
     image.data[image.newest() * 4096 + 100] ^= 1
     return Expect(READY)
@@ -128,18 +121,6 @@ def foreign_tail(image, leaves):
 
 
 @mutation
-def version_newer(image, leaves):
-    both(image, version=2)
-    return rejected(errno.EPROTONOSUPPORT, "version 2")
-
-
-@mutation
-def version_zero(image, leaves):
-    both(image, version=0)
-    return rejected(errno.EPROTONOSUPPORT, "version 0")
-
-
-@mutation
 def version_newer_in_one(image, leaves):
     """An upgrade that was cut off after its first copy: the newer one counts."""
     newest = image.super_get(image.newest())
@@ -148,43 +129,28 @@ def version_newer_in_one(image, leaves):
     return rejected(errno.EPROTONOSUPPORT, "version 2")
 
 
-@mutation
-def feature_incompat(image, leaves):
-    both(image, feature_incompat=1 << 63)
-    return rejected(errno.EPROTONOSUPPORT, "0x8000000000000000")
-
-
-@mutation
-def feature_ro_compat(image, leaves):
-    both(image, feature_ro_compat=4)
-    return readonly("unknown feature bits 0x4")
-
-
-@mutation
-def feature_compat(image, leaves):
-    both(image, feature_compat=1 << 40)
-    return Expect(READY)
-
-
-@mutation
-def engine_unknown(image, leaves):
-    both(image, engine=0xBEEF)
-    return rejected(errno.EPROTONOSUPPORT, "unknown engine 48879")
-
-
-@mutation
-def layout_unknown(image, leaves):
-    both(image, layout=0x1234)
-    return rejected(errno.EPROTONOSUPPORT, "unknown layout 4660")
-
-
-def nonsense(name, what, **fields):
+def supers(name, expect, **fields):
+    """A mutation: both superblocks have these fields."""
     def mutate(image, leaves):
         both(image, **fields)
-        return rejected(errno.EUCLEAN, "impossible " + what)
+        return expect
     mutate.__name__ = name
     MUTATIONS.append(mutate)
 
+
+def nonsense(name, what, **fields):
+    supers(name, rejected(errno.EUCLEAN, "impossible " + what), **fields)
+
+
+supers("cut_off", Expect(READY), state=ATTACHED)    # the writer never detached
+supers("version_newer", rejected(errno.EPROTONOSUPPORT, "version 2"), version=2)
+supers("version_zero", rejected(errno.EPROTONOSUPPORT, "version 0"), version=0)
+supers("feature_incompat", rejected(errno.EPROTONOSUPPORT, "0x8000000000000000"), feature_incompat=1 << 63)
+supers("feature_ro_compat", readonly("unknown feature bits 0x4"), feature_ro_compat=4)
+supers("feature_compat", Expect(READY), feature_compat=1 << 40)
+supers("engine_unknown", rejected(errno.EPROTONOSUPPORT, "unknown engine 48879"), engine=0xBEEF)
+supers("layout_unknown", rejected(errno.EPROTONOSUPPORT, "unknown layout 4660"), layout=0x1234)
+supers("region_larger", rejected(errno.EINVAL, "1099511627776 bytes in a region of"), region_bytes=1 << 40)
 
 nonsense("leaf_bytes_0", "leaf size", leaf_bytes=0)
 nonsense("leaf_bytes_3", "leaf size", leaf_bytes=3)
@@ -200,12 +166,6 @@ nonsense("leaves_huge", "number of leaves", leaves=EMPTY)
 nonsense("leaves_wrap", "number of leaves", leaves=(1 << 55) + 1)
 nonsense("state_unknown", "state", state=77)
 nonsense("region_small", "", region_bytes=4096)
-
-
-@mutation
-def region_larger(image, leaves):
-    both(image, region_bytes=1 << 40)
-    return rejected(errno.EINVAL, "1099511627776 bytes in a region of")
 
 
 @mutation
