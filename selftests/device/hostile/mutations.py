@@ -247,63 +247,38 @@ def middle(leaves):
     return len(leaves) // 2
 
 
-@mutation
-def link_out(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(image.sb["leaves"] + 5, 1))
-    return readonly("link out of the pool", after(leaves, i))
+def link_of_middle(name, reason, word):
+    """A mutation: the link of a leaf in the middle is WORD(image, leaves, i)."""
+    def mutate(image, leaves):
+        i = middle(leaves)
+        link(image, leaves, i, word(image, leaves, i))
+        return readonly(reason, after(leaves, i))
+    mutate.__name__ = name
+    MUTATIONS.append(mutate)
 
 
-@mutation
-def link_huge(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, EMPTY)
-    return readonly("link out of the pool", after(leaves, i))
+def to(image, leaves, i):
+    return image.link_to(leaves[i], birth(image, leaves, i))
 
 
-@mutation
-def link_zero(image, leaves):
-    """A word that was never written is no end."""
-    i = middle(leaves)
-    link(image, leaves, i, 0)
-    return readonly("damaged at offset", after(leaves, i))
-
-
-@mutation
-def link_end_of_another(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_end(leaves[i + 1], birth(image, leaves, i + 1)))
-    return readonly("damaged at offset", after(leaves, i))
-
-
-@mutation
-def link_wild(image, leaves):
-    """The right place, wrong check bits."""
-    i = middle(leaves)
-    word = image.word(image.leaf_at(leaves[i]))
-    link(image, leaves, i, word ^ 1 << 50)
-    return readonly("another birth", after(leaves, i))
-
-
-@mutation
-def link_self(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(leaves[i], birth(image, leaves, i)))
-    return readonly("in the list already", after(leaves, i))
-
-
-@mutation
-def link_back(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(leaves[0], birth(image, leaves, 0)))
-    return readonly("in the list already", after(leaves, i))
+link_of_middle("link_out", "link out of the pool",
+               lambda image, leaves, i: image.link_to(image.sb["leaves"] + 5, 1))
+link_of_middle("link_huge", "link out of the pool", lambda image, leaves, i: EMPTY)
+# a word that was never written is no end
+link_of_middle("link_zero", "damaged at offset", lambda image, leaves, i: 0)
+link_of_middle("link_end_of_another", "damaged at offset",
+               lambda image, leaves, i: image.link_end(leaves[i + 1], birth(image, leaves, i + 1)))
+# the right place, wrong check bits
+link_of_middle("link_wild", "another birth",
+               lambda image, leaves, i: image.word(image.leaf_at(leaves[i])) ^ 1 << 50)
+link_of_middle("link_self", "in the list already", to)
+link_of_middle("link_back", "in the list already", lambda image, leaves, i: to(image, leaves, 0))
 
 
 @mutation
 def link_shared(image, leaves):
     """The last leaf shares the next of one before it."""
-    i = middle(leaves)
-    link(image, leaves, -1, image.link_to(leaves[i], birth(image, leaves, i)))
+    link(image, leaves, -1, to(image, leaves, middle(leaves)))
     return readonly("in the list already")
 
 
@@ -339,32 +314,20 @@ def header(image, leaves, i, seal=True, **fields):
     image.head_put(at, dict(image.head_get(at), **fields), seal)
 
 
-@mutation
-def leaf_torn(image, leaves):
-    """A header with a bad crc: its own link leads on, only it is lost."""
-    i = middle(leaves)
-    image.data[image.leaf_at(leaves[i]) + 45] ^= 1
-    return readonly("without a valid header", [i])
+def torn(name, places):
+    """A mutation: headers with a bad crc. Their own links lead on, only these leaves are lost."""
+    def mutate(image, leaves):
+        for i in places(len(leaves)):
+            image.data[image.leaf_at(leaves[i]) + 45] ^= 1
+        return readonly("without a valid header", places(len(leaves)))
+    mutate.__name__ = name
+    MUTATIONS.append(mutate)
 
 
-@mutation
-def leaf_first_torn(image, leaves):
-    image.data[image.leaf_at(leaves[0]) + 45] ^= 1
-    return readonly("without a valid header", [0])
-
-
-@mutation
-def leaf_last_torn(image, leaves):
-    image.data[image.leaf_at(leaves[-1]) + 45] ^= 1
-    return readonly("without a valid header", [len(leaves) - 1])
-
-
-@mutation
-def leaf_two_torn(image, leaves):
-    """Two, far from each other."""
-    for i in (1, len(leaves) - 2):
-        image.data[image.leaf_at(leaves[i]) + 45] ^= 1
-    return readonly("without a valid header", [1, len(leaves) - 2])
+torn("leaf_torn", lambda n: [n // 2])
+torn("leaf_first_torn", lambda n: [0])
+torn("leaf_last_torn", lambda n: [n - 1])
+torn("leaf_two_torn", lambda n: [1, n - 2])     # far from each other
 
 
 @mutation
