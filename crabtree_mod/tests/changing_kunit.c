@@ -26,7 +26,7 @@
 #if defined(CRABTREE_HOST)
 #define RUNS		1000
 #elif defined(CONFIG_UML)
-#define RUNS		200
+#define RUNS		50
 #else
 #define RUNS		15
 #endif

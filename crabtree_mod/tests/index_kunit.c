@@ -260,6 +260,7 @@ static void index_shortcuts(struct kunit *test)
 	};
 	enum index_spread spread;
 
+	crab_test_long(test);
 	for (spread = 0; spread < SPREADS; spread++) {
 		index_shortcuts_with(test, spread, 1, wanted[spread]);
 		index_shortcuts_with(test, spread, INDEX_LEAVES, wanted[spread]);

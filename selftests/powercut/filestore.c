@@ -7,7 +7,7 @@
  * renames it and syncs the directory: the file is always whole. It looks ten times a second; after a
  * write it waits for an interval, so that a memory card is not worn out.
  *
- * FILESTORE is the file, FILESTORE_SECONDS the interval (10).
+ * FILESTORE is the file.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK	100000		/* microseconds */
+#define LOOK		100000		/* microseconds */
+#define INTERVAL	10000000	/* after a write, as in the runtime */
 
 int init(void *args);
 void cleanup(void);
@@ -34,7 +35,6 @@ static bool changed;		/* @newest is not in the file */
 static bool ending;
 static pthread_t writer;
 static const char *path;
-static unsigned int interval;
 
 static uint64_t now(void)
 {
@@ -100,18 +100,15 @@ static void *writer_run(void *arg)
 		if (!bytes)
 			continue;
 		file_write(copy, bytes);
-		next = now() + interval * 1000000ULL;
+		next = now() + INTERVAL;
 	}
 	return NULL;
 }
 
 int init(void *args)
 {
-	const char *seconds = getenv("FILESTORE_SECONDS");
-
 	(void)args;
 	path = getenv("FILESTORE");
-	interval = seconds && *seconds ? atoi(seconds) : 10;
 	return path && !pthread_create(&writer, NULL, writer_run, NULL) ? 0 : -1;
 }
 

@@ -51,7 +51,7 @@ def live(args, directory):
     """Run a machine once: (its run, its console), which must be those of a good machine or of a cut one."""
     options = boot.parser("").parse_args(args)
     run, console = boot.boot(options, directory)
-    problems = judge.Verdict(console).problems(None, None, run.killed)
+    problems = judge.Verdict(console).problems(None, run.killed)
     if run.hung or run.unbooted:
         problems.insert(0, f"it did not come to its end: {run.last_words()}")
     if problems:

@@ -53,13 +53,6 @@ def untouched(image, leaves):
 
 
 @mutation
-def cut_off(image, leaves):
-    """The writer never detached."""
-    both(image, state=ATTACHED)
-    return Expect(READY)
-
-
-@mutation
 def super_newest_torn(image, leaves):
     image.data[image.newest() * 4096 + 100] ^= 1
     return Expect(READY)
@@ -128,18 +121,6 @@ def foreign_tail(image, leaves):
 
 
 @mutation
-def version_newer(image, leaves):
-    both(image, version=2)
-    return rejected(errno.EPROTONOSUPPORT, "version 2")
-
-
-@mutation
-def version_zero(image, leaves):
-    both(image, version=0)
-    return rejected(errno.EPROTONOSUPPORT, "version 0")
-
-
-@mutation
 def version_newer_in_one(image, leaves):
     """An upgrade that was cut off after its first copy: the newer one counts."""
     newest = image.super_get(image.newest())
@@ -148,43 +129,28 @@ def version_newer_in_one(image, leaves):
     return rejected(errno.EPROTONOSUPPORT, "version 2")
 
 
-@mutation
-def feature_incompat(image, leaves):
-    both(image, feature_incompat=1 << 63)
-    return rejected(errno.EPROTONOSUPPORT, "0x8000000000000000")
-
-
-@mutation
-def feature_ro_compat(image, leaves):
-    both(image, feature_ro_compat=4)
-    return readonly("unknown feature bits 0x4")
-
-
-@mutation
-def feature_compat(image, leaves):
-    both(image, feature_compat=1 << 40)
-    return Expect(READY)
-
-
-@mutation
-def engine_unknown(image, leaves):
-    both(image, engine=0xBEEF)
-    return rejected(errno.EPROTONOSUPPORT, "unknown engine 48879")
-
-
-@mutation
-def layout_unknown(image, leaves):
-    both(image, layout=0x1234)
-    return rejected(errno.EPROTONOSUPPORT, "unknown layout 4660")
-
-
-def nonsense(name, what, **fields):
+def supers(name, expect, **fields):
+    """A mutation: both superblocks have these fields."""
     def mutate(image, leaves):
         both(image, **fields)
-        return rejected(errno.EUCLEAN, "impossible " + what)
+        return expect
     mutate.__name__ = name
     MUTATIONS.append(mutate)
 
+
+def nonsense(name, what, **fields):
+    supers(name, rejected(errno.EUCLEAN, "impossible " + what), **fields)
+
+
+supers("cut_off", Expect(READY), state=ATTACHED)    # the writer never detached
+supers("version_newer", rejected(errno.EPROTONOSUPPORT, "version 2"), version=2)
+supers("version_zero", rejected(errno.EPROTONOSUPPORT, "version 0"), version=0)
+supers("feature_incompat", rejected(errno.EPROTONOSUPPORT, "0x8000000000000000"), feature_incompat=1 << 63)
+supers("feature_ro_compat", readonly("unknown feature bits 0x4"), feature_ro_compat=4)
+supers("feature_compat", Expect(READY), feature_compat=1 << 40)
+supers("engine_unknown", rejected(errno.EPROTONOSUPPORT, "unknown engine 48879"), engine=0xBEEF)
+supers("layout_unknown", rejected(errno.EPROTONOSUPPORT, "unknown layout 4660"), layout=0x1234)
+supers("region_larger", rejected(errno.EINVAL, "1099511627776 bytes in a region of"), region_bytes=1 << 40)
 
 nonsense("leaf_bytes_0", "leaf size", leaf_bytes=0)
 nonsense("leaf_bytes_3", "leaf size", leaf_bytes=3)
@@ -200,12 +166,6 @@ nonsense("leaves_huge", "number of leaves", leaves=EMPTY)
 nonsense("leaves_wrap", "number of leaves", leaves=(1 << 55) + 1)
 nonsense("state_unknown", "state", state=77)
 nonsense("region_small", "", region_bytes=4096)
-
-
-@mutation
-def region_larger(image, leaves):
-    both(image, region_bytes=1 << 40)
-    return rejected(errno.EINVAL, "1099511627776 bytes in a region of")
 
 
 @mutation
@@ -287,63 +247,38 @@ def middle(leaves):
     return len(leaves) // 2
 
 
-@mutation
-def link_out(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(image.sb["leaves"] + 5, 1))
-    return readonly("link out of the pool", after(leaves, i))
+def link_of_middle(name, reason, word):
+    """A mutation: the link of a leaf in the middle is WORD(image, leaves, i)."""
+    def mutate(image, leaves):
+        i = middle(leaves)
+        link(image, leaves, i, word(image, leaves, i))
+        return readonly(reason, after(leaves, i))
+    mutate.__name__ = name
+    MUTATIONS.append(mutate)
 
 
-@mutation
-def link_huge(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, EMPTY)
-    return readonly("link out of the pool", after(leaves, i))
+def to(image, leaves, i):
+    return image.link_to(leaves[i], birth(image, leaves, i))
 
 
-@mutation
-def link_zero(image, leaves):
-    """A word that was never written is no end."""
-    i = middle(leaves)
-    link(image, leaves, i, 0)
-    return readonly("damaged at offset", after(leaves, i))
-
-
-@mutation
-def link_end_of_another(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_end(leaves[i + 1], birth(image, leaves, i + 1)))
-    return readonly("damaged at offset", after(leaves, i))
-
-
-@mutation
-def link_wild(image, leaves):
-    """The right place, wrong check bits."""
-    i = middle(leaves)
-    word = image.word(image.leaf_at(leaves[i]))
-    link(image, leaves, i, word ^ 1 << 50)
-    return readonly("another birth", after(leaves, i))
-
-
-@mutation
-def link_self(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(leaves[i], birth(image, leaves, i)))
-    return readonly("in the list already", after(leaves, i))
-
-
-@mutation
-def link_back(image, leaves):
-    i = middle(leaves)
-    link(image, leaves, i, image.link_to(leaves[0], birth(image, leaves, 0)))
-    return readonly("in the list already", after(leaves, i))
+link_of_middle("link_out", "link out of the pool",
+               lambda image, leaves, i: image.link_to(image.sb["leaves"] + 5, 1))
+link_of_middle("link_huge", "link out of the pool", lambda image, leaves, i: EMPTY)
+# a word that was never written is no end
+link_of_middle("link_zero", "damaged at offset", lambda image, leaves, i: 0)
+link_of_middle("link_end_of_another", "damaged at offset",
+               lambda image, leaves, i: image.link_end(leaves[i + 1], birth(image, leaves, i + 1)))
+# the right place, wrong check bits
+link_of_middle("link_wild", "another birth",
+               lambda image, leaves, i: image.word(image.leaf_at(leaves[i])) ^ 1 << 50)
+link_of_middle("link_self", "in the list already", to)
+link_of_middle("link_back", "in the list already", lambda image, leaves, i: to(image, leaves, 0))
 
 
 @mutation
 def link_shared(image, leaves):
     """The last leaf shares the next of one before it."""
-    i = middle(leaves)
-    link(image, leaves, -1, image.link_to(leaves[i], birth(image, leaves, i)))
+    link(image, leaves, -1, to(image, leaves, middle(leaves)))
     return readonly("in the list already")
 
 
@@ -379,32 +314,20 @@ def header(image, leaves, i, seal=True, **fields):
     image.head_put(at, dict(image.head_get(at), **fields), seal)
 
 
-@mutation
-def leaf_torn(image, leaves):
-    """A header with a bad crc: its own link leads on, only it is lost."""
-    i = middle(leaves)
-    image.data[image.leaf_at(leaves[i]) + 45] ^= 1
-    return readonly("without a valid header", [i])
+def torn(name, places):
+    """A mutation: headers with a bad crc. Their own links lead on, only these leaves are lost."""
+    def mutate(image, leaves):
+        for i in places(len(leaves)):
+            image.data[image.leaf_at(leaves[i]) + 45] ^= 1
+        return readonly("without a valid header", places(len(leaves)))
+    mutate.__name__ = name
+    MUTATIONS.append(mutate)
 
 
-@mutation
-def leaf_first_torn(image, leaves):
-    image.data[image.leaf_at(leaves[0]) + 45] ^= 1
-    return readonly("without a valid header", [0])
-
-
-@mutation
-def leaf_last_torn(image, leaves):
-    image.data[image.leaf_at(leaves[-1]) + 45] ^= 1
-    return readonly("without a valid header", [len(leaves) - 1])
-
-
-@mutation
-def leaf_two_torn(image, leaves):
-    """Two, far from each other."""
-    for i in (1, len(leaves) - 2):
-        image.data[image.leaf_at(leaves[i]) + 45] ^= 1
-    return readonly("without a valid header", [1, len(leaves) - 2])
+torn("leaf_torn", lambda n: [n // 2])
+torn("leaf_first_torn", lambda n: [0])
+torn("leaf_last_torn", lambda n: [n - 1])
+torn("leaf_two_torn", lambda n: [1, n - 2])     # far from each other
 
 
 @mutation

@@ -67,7 +67,6 @@ def parser(description):
                    help="the machine powers itself off before its test has ended")
     p.add_argument("--leaks", action="store_true", help="ask kmemleak at the end")
     p.add_argument("--expect", type=int, help="how many tests must pass")
-    p.add_argument("--expect-skips", type=int, help="how many tests must be skipped")
     p.add_argument("--timeout", type=float, default=120, metavar="SECONDS",
                    help="end it after this time without output")
     p.add_argument("--kill-after-ack", type=int, metavar="LINES")

@@ -115,57 +115,23 @@ def hibernation(kernel):
     return build
 
 
-def powercuts(kernel, cuts, *args):
-    """A number of power cuts, each of them a test."""
+def powercuts(program, kernel, cuts, *args, kinds=((),)):
+    """Power cuts by a program, once for each of KINDS, which are arguments; each cut is a test, if --counts."""
     def build(tool, name, scratch):
         tool("module", kernel)
         tool("programs", arch_of(kernel))
-        return [os.path.join(POWERCUT, "soak"), "--counts", "--kernel", kernel,
-                "--cuts", str(cuts), *args]
+        command = [os.path.join(POWERCUT, program), "--kernel", kernel, "--cuts", str(cuts), *args]
+        return [[*command, *kind] for kind in kinds]
     return build
 
 
-def scans(kernel, cuts, *args):
-    """Power cuts of a PLC, each of them a test."""
+def planted(program):
+    """Mistakes that are planted into the module are found."""
     def build(tool, name, scratch):
-        tool("module", kernel)
-        tool("programs", arch_of(kernel))
-        return [os.path.join(POWERCUT, "scans"), "--counts", "--kernel", kernel, "--cuts", str(cuts), *args]
+        tool("kernel", "uml")
+        tool("programs", "amd64")
+        return [os.path.join(HERE, program)]
     return build
-
-
-def restores(kernel, cuts):
-    """Power cuts of a machine that restores snapshots of records, and of one that restores blobs."""
-    def build(tool, name, scratch):
-        tool("module", kernel)
-        tool("programs", arch_of(kernel))
-        command = [os.path.join(POWERCUT, "restores"), "--counts", "--kernel", kernel, "--cuts", str(cuts)]
-        return [command, [*command, "--blobs"]]
-    return build
-
-
-def demo(kernel, cuts, operations):
-    """The demo, short."""
-    def build(tool, name, scratch):
-        tool("module", kernel)
-        tool("programs", arch_of(kernel))
-        return [os.path.join(POWERCUT, "demo"), "--brief", "--kernel", kernel,
-                "--cuts", str(cuts), "--operations", str(operations)]
-    return build
-
-
-def leaks(tool, name, scratch):
-    """Leaks that are planted into the module are found."""
-    tool("kernel", "uml")
-    tool("programs", "amd64")
-    return [os.path.join(HERE, "leaks")]
-
-
-def drain(tool, name, scratch):
-    """The first snapshot waits for writes that have begun."""
-    tool("kernel", "uml")
-    tool("programs", "amd64")
-    return [os.path.join(HERE, "drain")]
 
 
 def secure_boot(kernel):
@@ -261,14 +227,15 @@ RESERVE = ("--append", "reserve_mem=1M:4096:crab")
 # Tests that depend on PREEMPT_RT: locks, and preemption under them; RT_STRESS on both architectures.
 RT_STRESS = "commits concurrency stress"
 RT_TESTS = RT_STRESS + " values observe sample.sh"
+RESTORED = ((), ("--blobs",))    # snapshots of records, and of blobs
 KCSAN_TESTS = "stress commits values observe concurrency linear sample.sh"
 
 SUITES = [
     Suite("kunit-uml", "kunit", kunit("uml", "--leaks"), 15),
     Suite("kunit-arm64", "kunit", kunit("arm64-debug", "--smp", "1", tests="brief"), 20),
     Suite("device-uml", "device", device("uml", "--leaks", tests=UML_TESTS), 60),
-    Suite("leaks-uml", "device", leaks, 35),
-    Suite("drain-uml", "device", drain, 20),
+    Suite("leaks-uml", "device", planted("leaks"), 35),
+    Suite("drain-uml", "device", planted("drain"), 20),
     Suite("loading-uml", "device", device("uml", tests="loading publish"), 5),
     Suite("linked-uml", "device", linked, 20),
     Suite("device-arm64-debug", "device", device("arm64-debug", tests=DEBUG_TESTS), 70, 2),
@@ -287,12 +254,12 @@ SUITES = [
     Suite("counts-arm64-6.1", "device", counts, 11),
     Suite("reboot-arm64-6.1", "power", reboot("arm64-6.1"), 15),
     Suite("hibernate-amd64-6.1", "power", hibernation("amd64-6.1"), 25),
-    Suite("powercut-uml", "power", powercuts("uml", 48), 35),
-    Suite("powercut-arm64-6.1", "power", powercuts("arm64-6.1", 4, "--cpu", "neoverse-n1", "--writers", "4"), 40, 2),
-    Suite("scans-uml", "power", scans("uml", 12), 6),
-    Suite("scans-amd64-6.1", "power", scans("amd64-6.1", 2, "--beside"), 15),
-    Suite("restores-amd64-6.1", "power", restores("amd64-6.1", 2), 25),
-    Suite("demo-amd64-6.12", "power", demo("amd64-6.12", 2, 2000), 25, 2),
+    Suite("powercut-uml", "power", powercuts("soak", "uml", 48, "--counts"), 35),
+    Suite("powercut-arm64-6.1", "power", powercuts("soak", "arm64-6.1", 4, "--counts", "--cpu", "neoverse-n1", "--writers", "4"), 40, 2),
+    Suite("scans-uml", "power", powercuts("scans", "uml", 12, "--counts"), 6),
+    Suite("scans-amd64-6.1", "power", powercuts("scans", "amd64-6.1", 2, "--counts", "--beside"), 15),
+    Suite("restores-amd64-6.1", "power", powercuts("restores", "amd64-6.1", 2, "--counts", kinds=RESTORED), 25),
+    Suite("demo-amd64-6.12", "power", powercuts("demo", "amd64-6.12", 2, "--brief", "--operations", "2000"), 25, 2),
     Suite("boots", "power", boots, 1),
     Suite("verifier", "power", verifier, 3),
     # Three machines do the same work, and each is cut at another third of the crash points, and so
@@ -313,9 +280,9 @@ SUITES = [
           device("amd64-6.12", *NVDIMM, *RESERVE, pmem=(), tests=f"{KERNEL_TESTS} {STORE_TESTS}"), 100, 2, long=True),
     Suite("long-arm64-6.1-rt", "long", device("arm64-6.1-rt", tests=f"linear {RT_TESTS}", stress=10), 130, 2, long=True),
     Suite("long-amd64-6.1-rt", "long", device("amd64-6.1-rt", tests="linear stress", stress=10), 100, 2, long=True),
-    Suite("long-powercut-uml", "long", powercuts("uml", 384), 300, long=True),
-    Suite("long-powercut-arm64-6.1", "long", powercuts("arm64-6.1", 24, "--writers", "4"), 230, 2, long=True),
-    Suite("long-restores-amd64-6.1", "long", restores("amd64-6.1", 6), 80, long=True),
+    Suite("long-powercut-uml", "long", powercuts("soak", "uml", 384, "--counts"), 300, long=True),
+    Suite("long-powercut-arm64-6.1", "long", powercuts("soak", "arm64-6.1", 24, "--counts", "--writers", "4"), 230, 2, long=True),
+    Suite("long-restores-amd64-6.1", "long", powercuts("restores", "amd64-6.1", 6, "--counts", kinds=RESTORED), 80, long=True),
     Suite("long-trace-sleeps", "long", traced("amd64-6.1", "amd64", "--sleeps", "--part", "1/3"), 110, long=True),
     Suite("long-trace-arm64", "long", traced("arm64-6.1", "arm64-n1", "arm64-a53", "--operations", "40000"), 90, long=True),
     # The newest kernel needs a root of Debian's unstable suite, to build the module in

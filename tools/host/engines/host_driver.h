@@ -22,6 +22,7 @@ struct workload;
  * @what: in words, "KIND: damage"
  * @find: the structure at place @n, of which one word gets another bit; NULL if there are fewer places
  * @at: offset of the word
+ * @change: with @find: damages place @n in another way; false if there are fewer places
  * @plant: without @find: damages the media or the engine's memory at place @n; false if there are
  *	fewer places
  */
@@ -29,11 +30,24 @@ struct corruption {
 	const char *what;
 	void *(*find)(struct crab_store *store, u32 n);
 	size_t at;
+	bool (*change)(const struct corruption *corruption, struct crab_store *store, u32 n);
 	bool (*plant)(struct crab_store *store, u32 n);
 };
 
 /* Plants it at place @n; false if there are fewer places */
 bool corruption_plant(const struct corruption *corruption, struct crab_store *store, u32 n);
+
+/* @change of headers: the link to place @n has another bit, or leads to the next place */
+bool corruption_link(const struct corruption *corruption, struct crab_store *store, u32 n);
+bool corruption_skip(const struct corruption *corruption, struct crab_store *store, u32 n);
+
+/*
+ * @change of slots, a key and a value: there is no key any more; the slot replaces the next one, too;
+ * its key and that of the next one are exchanged
+ */
+bool corruption_empty(const struct corruption *corruption, struct crab_store *store, u32 n);
+bool corruption_twice(const struct corruption *corruption, struct crab_store *store, u32 n);
+bool corruption_exchange(const struct corruption *corruption, struct crab_store *store, u32 n);
 
 /* Takes a free leaf from the pool of any engine; there is one place */
 bool corruption_leaf_lost(struct crab_store *store, u32 n);

@@ -29,12 +29,6 @@ static void *head_at(struct crab_store *store, u32 n)
 	return leaf ? &crab_leaf_media(tree, leaf->number)->head : NULL;
 }
 
-/* The header with the link to leaf @n */
-static void *link_at(struct crab_store *store, u32 n)
-{
-	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
-}
-
 /* The slot of the @n-th record in the order of leaves */
 static void *record_at(struct crab_store *store, u32 n)
 {
@@ -47,42 +41,6 @@ static void *record_at(struct crab_store *store, u32 n)
 			if (!n--)
 				return crab_leaf_slot(tree, leaf, slot);
 	return NULL;
-}
-
-static bool record_gone(struct crab_store *store, u32 n)
-{
-	struct crab_dslot *d = record_at(store, n);
-
-	if (d)
-		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
-	return d;
-}
-
-static bool record_twice(struct crab_store *store, u32 n)
-{
-	struct crab_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
-
-	if (other)
-		*other = *d;
-	return other;
-}
-
-static bool records_exchanged(struct crab_store *store, u32 n)
-{
-	struct crab_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
-
-	if (other)
-		swap(d->key, other->key);
-	return other;
-}
-
-static bool link_skips(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
-
-	if (over)
-		head->next = over->next;
-	return over;
 }
 
 static bool leaf_forgotten(struct crab_store *store, u32 n)
@@ -141,11 +99,11 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 const struct corruption crab_corruptions[] = {
 	{ "content: a value has another bit", record_at, .at = offsetof(struct crab_dslot, value) },
 	{ "content: a key has another bit", record_at, .at = offsetof(struct crab_dslot, key) },
-	{ "content: a record is gone", .plant = record_gone },
-	{ "order: a record replaces the next one, too", .plant = record_twice },
-	{ "order: two neighbouring keys are exchanged", .plant = records_exchanged },
-	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
-	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "content: a record is gone", record_at, .change = corruption_empty },
+	{ "order: a record replaces the next one, too", record_at, .change = corruption_twice },
+	{ "order: two neighbouring keys are exchanged", record_at, .change = corruption_exchange },
+	{ "links: a link has another bit", head_at, .change = corruption_link },
+	{ "links: a link skips a leaf", head_at, .change = corruption_skip },
 	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
 	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
 	{ "links: a leaf is not in DRAM's list", .plant = leaf_forgotten },

@@ -33,12 +33,6 @@ static void *node_at(struct crab_store *store, u32 n)
 	return NULL;
 }
 
-/* The header with the first link, or that of node @n - 1 */
-static void *link_at(struct crab_store *store, u32 n)
-{
-	return n ? node_at(store, n - 1) : crab_list_head(store->engine->media);
-}
-
 static struct ff_dnode *leaf_first(struct ff *ff)
 {
 	struct ff_dnode *d = target(ff, crab_list_head(ff->base.media)->next);
@@ -80,33 +74,6 @@ static void *entry_at(struct crab_store *store, u32 n)
 	for (i = 0; !slot && (d = node_at(store, i)) && d->head.own; i++)
 		slot = slot_in(ff_of(store->engine), d, &n);
 	return slot;
-}
-
-static bool record_gone(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = record_at(store, n);
-
-	if (d)
-		d->key = cpu_to_le64(CRAB_KEY_EMPTY);
-	return d;
-}
-
-static bool record_twice(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
-
-	if (other)
-		*other = *d;
-	return other;
-}
-
-static bool records_exchanged(struct crab_store *store, u32 n)
-{
-	struct ff_dslot *d = record_at(store, n), *other = record_at(store, n + 1);
-
-	if (other)
-		swap(d->key, other->key);
-	return other;
 }
 
 static bool link_skips(struct crab_store *store, u32 n)
@@ -167,10 +134,10 @@ static bool records_miscounted(struct crab_store *store, u32 n)
 const struct corruption fastfair_corruptions[] = {
 	{ "content: a value has another bit", record_at, .at = offsetof(struct ff_dslot, value) },
 	{ "content: a key has another bit", record_at, .at = offsetof(struct ff_dslot, key) },
-	{ "content: a record is gone", .plant = record_gone },
-	{ "order: a record replaces the next one, too", .plant = record_twice },
-	{ "order: two neighbouring keys are exchanged", .plant = records_exchanged },
-	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
+	{ "content: a record is gone", record_at, .change = corruption_empty },
+	{ "order: a record replaces the next one, too", record_at, .change = corruption_twice },
+	{ "order: two neighbouring keys are exchanged", record_at, .change = corruption_exchange },
+	{ "links: a link has another bit", node_at, .change = corruption_link },
 	{ "links: a link skips a leaf", .plant = link_skips },
 	{ "links: a birth has another bit", node_at, .at = offsetof(struct crab_dhead, birth) },
 	{ "links: a lowest key has another bit", node_at, .at = offsetof(struct crab_dhead, low) },

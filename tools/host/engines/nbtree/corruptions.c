@@ -32,12 +32,6 @@ static void *head_at(struct crab_store *store, u32 n)
 	return leaf ? &nb_leaf_media(tree, leaf)->head : NULL;
 }
 
-/* The header with the link to leaf @n */
-static void *link_at(struct crab_store *store, u32 n)
-{
-	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
-}
-
 static bool is_eadr(const struct nb_tree *tree)
 {
 	return tree->kind == &crab_ea_kind;
@@ -89,15 +83,6 @@ static bool record_appears(struct crab_store *store, u32 n)
 	return d;
 }
 
-static bool link_skips(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
-
-	if (over)
-		head->next = over->next;
-	return over;
-}
-
 /* The fingerprint of the first record of a leaf, or NULL */
 static u8 *fingerprint_at(struct nb_tree *tree, struct nb_leaf *leaf)
 {
@@ -143,8 +128,8 @@ const struct corruption nbtree_corruptions[] = {
 	{ "content: a record is gone", .plant = record_gone },
 	{ "content: a free slot has a key", .plant = record_appears },
 	{ "content: a fingerprint has another bit", .plant = fingerprint_changed },
-	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
-	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a link has another bit", head_at, .change = corruption_link },
+	{ "links: a link skips a leaf", head_at, .change = corruption_skip },
 	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
 	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
 	{ "free map: a leaf of the list counts as free", .plant = leaf_free },

@@ -32,12 +32,6 @@ static void *head_at(struct crab_store *store, u32 n)
 	return leaf_at(tree, n, &leaf) ? &nv_leaf_media(tree, leaf.leaf)->head : NULL;
 }
 
-/* The header with the link to leaf @n */
-static void *link_at(struct crab_store *store, u32 n)
-{
-	return n ? head_at(store, n - 1) : crab_list_head(store->engine->media);
-}
-
 static struct nv_dline *line_at(struct nv_tree *tree, u64 leaf, u32 i)
 {
 	return &nv_leaf_media(tree, leaf)->line[i / NV_LINE_SLOTS];
@@ -108,15 +102,6 @@ static bool count_changed(struct crab_store *store, u32 n)
 	return true;
 }
 
-static bool link_skips(struct crab_store *store, u32 n)
-{
-	struct crab_dhead *head = link_at(store, n), *over = head_at(store, n);
-
-	if (over)
-		head->next = over->next;
-	return over;
-}
-
 /* The media holds the only copy of the entry's lowest key */
 static bool inner_forgets(struct crab_store *store, u32 n)
 {
@@ -165,8 +150,8 @@ const struct corruption nvtree_corruptions[] = {
 	{ "content: a key has another bit", .plant = key_changed },
 	{ "content: a sign has changed", .plant = sign_changed },
 	{ "content: a count has changed", .plant = count_changed },
-	{ "links: a link has another bit", link_at, .at = offsetof(struct crab_dhead, next) },
-	{ "links: a link skips a leaf", .plant = link_skips },
+	{ "links: a link has another bit", head_at, .change = corruption_link },
+	{ "links: a link skips a leaf", head_at, .change = corruption_skip },
 	{ "links: a birth has another bit", head_at, .at = offsetof(struct crab_dhead, birth) },
 	{ "links: a lowest key has another bit", head_at, .at = offsetof(struct crab_dhead, low) },
 	{ "links: a leaf is not in the inner nodes", .plant = inner_forgets },
