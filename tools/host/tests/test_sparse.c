@@ -96,21 +96,27 @@ static int insert_nothing(struct crab_engine *engine, struct crab_flow *flow, u6
 	return -ENOSPC;
 }
 
+/* Maintains the store until no work is due, with other calls of the engine; returns its own */
+static const struct crab_engine_ops *maintain_with(const struct crab_engine_ops *ops)
+{
+	const struct crab_engine_ops *raw = store->blobs->raw;
+
+	store->blobs->raw = ops;
+	while (crab_blobs_maintain(store))
+		;
+	return raw;
+}
+
 static void test_refused(void)
 {
-	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
 	u64 key, lines, n, lent, got = 0;
 
 	n = begin(false);
-	raw = store->blobs->raw;
-	ops = *raw;
+	ops = *store->blobs->raw;
 	ops.insert = insert_nothing;
 	lines = store->blobs->extents.lines;
-	store->blobs->raw = &ops;
-	while (crab_blobs_maintain(store))
-		;
-	store->blobs->raw = raw;
+	store->blobs->raw = maintain_with(&ops);
 	tap_check(store->blobs->extents.lines == lines, "%llu lines, not %llu",
 		  store->blobs->extents.lines, lines);
 	for (key = 1; key < n; key++)
@@ -137,7 +143,6 @@ static int lookup_watched(struct crab_engine *engine, u64 key, u64 *word)
 /* The header of a value has the reserved key, which no engine looks up */
 static void test_reserved(void)
 {
-	const struct crab_engine_ops *raw;
 	struct crab_engine_ops ops;
 	u64 word;
 
@@ -145,13 +150,9 @@ static void test_reserved(void)
 	word = word_of(last);
 	*(__le64 *)(media.base + crab_extent_offset(&store->blobs->extents, place_of(last)) + 16) =
 		cpu_to_le64(CRAB_KEY_EMPTY);
-	raw = store->blobs->raw;
-	ops = *raw;
+	ops = *store->blobs->raw;
 	ops.lookup = lookup_watched;
-	store->blobs->raw = &ops;
-	while (crab_blobs_maintain(store))
-		;
-	store->blobs->raw = raw;
+	store->blobs->raw = maintain_with(&ops);
 	tap_ok(!reserved && word_of(last) == word && get(last) == -EUCLEAN,
 	       "a value whose header has the reserved key stays in its slab");
 	store_end(store);
@@ -165,12 +166,9 @@ static void test_starved(void)
 	int err, later;
 
 	begin(true);
-	raw = store->blobs->raw;
-	ops = *raw;
+	ops = *store->blobs->raw;
 	ops.insert = insert_nothing;
-	store->blobs->raw = &ops;
-	while (crab_blobs_maintain(store))
-		;
+	raw = maintain_with(&ops);
 	err = put(1ULL << 40, LARGE);
 	store->blobs->raw = raw;
 	later = put(1ULL << 40, LARGE);
