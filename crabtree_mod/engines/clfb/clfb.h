@@ -81,7 +81,8 @@ struct clfb_plan {
  * @quarantined: quarantined leaves and nodes
  * @pool: free leaves
  * @nodes: free nodes
- * @second: `twin`: one bit for each node: its second line counts
+ * @second: `twin`: for each node: its second line counts. A search waits for it at each level, and
+ *	for a byte less long than for a bit
  * @leaf_live: one bit for each leaf: it is in the tree, and not quarantined
  * @node_live: one bit for each node: so is the node
  * @broken: attach found a node that the log replaces
@@ -106,7 +107,7 @@ struct clfb_tree {
 	u64 quarantined;
 	struct crab_pool pool;
 	struct crab_pool nodes;
-	unsigned long *second;
+	bool *second;
 	unsigned long *leaf_live;
 	unsigned long *node_live;
 	bool broken;

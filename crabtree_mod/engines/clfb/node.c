@@ -26,7 +26,6 @@
  *
  * Locking: clfb_tree.lock.
  */
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
@@ -49,7 +48,7 @@ static __le64 *log_media(const struct crab_media *media)
 
 u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number)
 {
-	return CRAB_AREA_OFFSET + CRAB_LINE * (1 + number * tree->copies);
+	return CRAB_AREA_OFFSET + CRAB_LINE * (1 + (is_twin(tree) ? 2 * number : number));
 }
 
 static __le64 *node_media(const struct clfb_tree *tree, u64 number, u32 copy)
@@ -76,7 +75,7 @@ bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const union 
 
 bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	u32 copy = is_twin(tree) && test_bit(number, tree->second);
+	u32 copy = is_twin(tree) ? tree->second[number] : 0;
 
 	if (unlikely(tree->broken) && tree->broken_node == number)
 		*line = tree->log;
@@ -120,7 +119,7 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line
 		return "neither line is whole";
 	if (!second_whole || (first_whole && is_newer(line, &second)))
 		return twin_fault(tree, number, line, &second);
-	__set_bit(number, tree->second);
+	tree->second[number] = true;
 	swap(*line, second);
 	return twin_fault(tree, number, line, &second);
 }
@@ -202,14 +201,14 @@ void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const union clfb
 	line_store(write->flow, to, line, 0);
 	crab_clean(write->flow, to, CRAB_LINE);
 	if (is_twin(write->tree))
-		__clear_bit(number, write->tree->second);
+		write->tree->second[number] = false;
 	crab_count(&write->tree->base, own[CLFB_NODES_WRITTEN], 1);
 }
 
 /* The line of a node of `twin` that does not count */
 static u32 other_copy(const struct clfb_tree *tree, u64 number)
 {
-	return !test_bit(number, tree->second);
+	return !tree->second[number];
 }
 
 static void update_twin(struct clfb_write *write, u64 number, union clfb_line *line)
@@ -227,10 +226,7 @@ static void update_twin(struct clfb_write *write, u64 number, union clfb_line *l
 	crab_clean(write->flow, node_media(tree, number, copy), CRAB_LINE);
 	/* P13: the line is whole: its sequence makes it the one that counts */
 	crab_fence(write->flow, CRAB_P13_PARENT);
-	if (copy)
-		__set_bit(number, tree->second);
-	else
-		__clear_bit(number, tree->second);
+	tree->second[number] = copy;
 }
 
 /* Words 1 to 7, and then word 0 with valid = 1 */

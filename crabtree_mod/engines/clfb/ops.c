@@ -155,7 +155,8 @@ static void clfb_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 		.leaves_bad = tree->quarantined + tree->pool.spoilt,
 		.records = crab_counts_records(&counts, tree->records),
 		.capacity = engine->geo.leaves * tree->room,
-		.dram_bytes = sizeof(*tree) + 5 * engine->geo.leaves / 8 +
+		.dram_bytes = sizeof(*tree) + 4 * engine->geo.leaves / 8 +
+			      (tree->copies - 1) * engine->geo.leaves * sizeof(*tree->second) +
 			      (tree->room + 1) * sizeof(*tree->scratch),
 		.splits = tree->splits,
 		.unlinks = tree->unlinks,

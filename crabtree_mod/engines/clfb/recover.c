@@ -232,7 +232,8 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 	tree->room = clfb_records(geo);
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);
-	tree->second = bits_alloc(geo->leaves);
+	tree->second = kvcalloc(geo->leaves * (tree->copies - 1), sizeof(*tree->second),
+				CLFB_GFP_ATTACH);
 	tree->leaf_live = bits_alloc(geo->leaves);
 	tree->node_live = bits_alloc(geo->leaves);
 	if (crab_engine_init(&tree->base, &crab_engine_clfb, media, geo, how) || !tree->scratch ||

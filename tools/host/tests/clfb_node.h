@@ -5,15 +5,13 @@
 #ifndef CRAB_HOST_CLFB_NODE_H
 #define CRAB_HOST_CLFB_NODE_H
 
-#include <linux/bitops.h>
-
 #include "engines/clfb/clfb.h"
 #include "engines/clfb/node.h"
 
 /* The line of a node that counts */
 static inline union clfb_line *node_line(struct clfb_tree *tree, u64 number)
 {
-	bool second = tree->copies > 1 && test_bit(number, tree->second);
+	bool second = tree->copies > 1 && tree->second[number];
 
 	return (union clfb_line *)(tree->base.media->base + crab_clfb_node_offset(tree, number)) + second;
 }

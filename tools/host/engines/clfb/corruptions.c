@@ -133,7 +133,7 @@ static __le64 *node_at(struct clfb_tree *tree, u32 n)
 		return NULL;
 	node = leaf.step[n + 1].node;
 	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, node)) +
-	       (tree->copies > 1 && test_bit(node, tree->second) ? CLFB_LINE_WORDS : 0);
+	       (tree->copies > 1 && tree->second[node] ? CLFB_LINE_WORDS : 0);
 }
 
 static bool ref_changed(struct crab_store *store, u32 n)

@@ -48,7 +48,7 @@ DESIGNS = [
     Design("clfb, inplace: repair does not restore an invalid node",
         Edit(RECOVER, "crab_clfb_node_restore(tree, flow);", ";")),
     Design("clfb, two lines: the line that counts is overwritten",
-        Edit(NODE, "return !test_bit(number, tree->second);", "return test_bit(number, tree->second)")),
+        Edit(NODE, "return !tree->second[number];", "return tree->second[number]")),
     Design("clfb, two lines: the sequence does not advance",
         Edit(NODE, "line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;",
              "line->byte[CLFB_MARK] = old.byte[CLFB_MARK]")),
