@@ -13,6 +13,7 @@
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
+#include <linux/prefetch.h>
 
 #include "layout.h"
 #include "leaf.h"
@@ -202,6 +203,8 @@ static __always_inline struct crab_leaf *crab_leaf_lock_first(struct crab_write 
 		crab_rcu_leave();
 		return NULL;
 	}
+	/* Its lock follows: the line comes from another CPU once, not first for reading */
+	prefetchw(leaf);
 	seq = raw_seqcount_begin(&leaf->seq);
 	/* In this order: a quarantine that is not seen here is a later write section */
 	if (unlikely(READ_ONCE(leaf->quarantined))) {
