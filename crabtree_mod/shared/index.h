@@ -102,6 +102,18 @@ struct crab_index_path {
 #endif
 
 /**
+ * crab_index_bytes() - memory of an index and its shortcuts
+ * @index: the index
+ * Context: any.
+ * Return: bytes.
+ */
+static inline u64 crab_index_bytes(const struct crab_index *index)
+{
+	return READ_ONCE(index->nodes) * sizeof(struct crab_index_node) +
+	       READ_ONCE(index->table_bytes);
+}
+
+/**
  * crab_index_init() - make an empty index
  * @index: the index
  * Context: any.

@@ -33,6 +33,8 @@
 #define SHORTCUT_MAX	(1U << 30)	/* buckets */
 #define SHORTCUT_FREED	4U		/* chunks of the table before that a step frees */
 #define SHORTCUT_NONE	(~0U)		/* no bucket */
+#define SHORTCUT_APART	3U		/* last leaves that may begin far from the others ... */
+#define SHORTCUT_MANY	64U		/* ... if there are so many leaves for each of them */
 
 /* A walk over the leaves of the index, from one bucket to the next */
 struct shortcut_walk {
@@ -257,19 +259,33 @@ static void shortcut_fill(struct crab_index *index, struct crab_shortcuts *table
 	WRITE_ONCE(index->unfilled, shortcut_chunks(table) - table->filled);
 }
 
+/*
+ * The lowest key of the last leaf that has buckets. The highest leaves of some engines have no
+ * records, and with them in the span most leaves could begin in one bucket
+ */
+static u64 shortcut_last(const struct crab_index *index)
+{
+	u32 apart = min_t(u64, index->entries / SHORTCUT_MANY, SHORTCUT_APART);
+	struct crab_index_path path;
+
+	crab_index_walk(index, CRAB_INDEX_PAD - 1, &path);
+	while (apart--)
+		crab_index_walk(index, crab_index_low(&path) - 1, &path);
+	return crab_index_low(&path);
+}
+
 /* Seven buckets for four leaves, but none without a key; NULL: no memory, or one leaf only */
 static struct crab_shortcuts *shortcut_alloc(const struct crab_index *index)
 {
 	struct crab_shortcuts *table, plan = { .leaves = index->entries };
-	struct crab_index_path first, last;
+	struct crab_index_path first;
 	u64 most;
 
 	crab_index_walk(index, 0, &first);
-	crab_index_walk(index, CRAB_INDEX_PAD - 1, &last);
 	if (!crab_index_next(index, &first))
 		return NULL;
 	plan.base = crab_index_low(&first);
-	plan.span = crab_index_low(&last) - plan.base;
+	plan.span = shortcut_last(index) - plan.base;
 	plan.shift = plan.span >> 32 ? ilog2(plan.span >> 32) + 1 : 0;
 	most = (plan.span >> plan.shift) + 1;
 	plan.buckets = min_t(u64, min(2 * plan.leaves - plan.leaves / 4, most), SHORTCUT_MAX);

@@ -3,9 +3,9 @@
  * This file declares shortcuts: a table by which most searches reach their leaf with one load
  * instead of a descent through the index.
  *
- * The keys from the lowest one of the second leaf to that of the last leaf are divided into buckets
- * of equal width, seven of them for four leaves. If the keys are evenly distributed, at most one
- * leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
+ * The keys from the lowest one of the second leaf to that of one of the last leaves are divided into
+ * buckets of equal width, seven of them for four leaves. If the keys are evenly distributed, at most
+ * one leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
  * Other keys are looked up in the index. The table needs up to 14 bytes a leaf, so that it stays in
  * the caches of a CPU for longer than descriptors and leaves.
  *

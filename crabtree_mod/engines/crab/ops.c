@@ -231,8 +231,7 @@ static void tree_stats(struct crab_engine *engine, struct crab_engine_stats *sta
 	stats->dram_bytes = crab_leaf_table_bytes(&tree->table,
 						  crab_leaf_table_chunks(&tree->table)) +
 			    crab_leaf_orders_bytes(&tree->table) +
-			    READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
-			    READ_ONCE(tree->index.table_bytes) +
+			    crab_index_bytes(&tree->index) +
 			    engine->geo.leaves / 8;
 	stats->splits = READ_ONCE(tree->splits);
 	stats->unlinks = READ_ONCE(tree->unlinks);

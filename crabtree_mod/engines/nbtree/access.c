@@ -6,9 +6,10 @@
 /**
  * DOC: access to leaves of nbtree
  *
- * The index leads to a leaf without a lock, and concurrently with a change perhaps to the wrong
- * one. The leaf's own range decides: a key is in the range of one leaf at most, and a leaf that was
- * unlinked has an empty range.
+ * A shortcut or the index leads to a leaf without a lock, and perhaps to the wrong one: a shortcut
+ * at any time, the index concurrently with a change. The leaf's own range decides: a key is in the
+ * range of one leaf at most, and a leaf that was unlinked has an empty range. Later attempts ask
+ * the index only.
  *
  *   readers   RCU and nb_leaf.seq; no lock, no store to shared memory. An update or a delete makes
  *             readers wait until its fence has completed, and an insert sets the bit of its slot
@@ -27,7 +28,7 @@
 #include <linux/errno.h>
 #include <linux/rcupdate.h>
 
-#include "nbtree.h"
+#include "guess.h"
 
 #define ACCESS_TRIES	16	/* tries without smo_lock */
 
@@ -59,7 +60,7 @@ static bool read_try(const struct nb_tree *tree, struct nb_read *read, bool wait
 	bool valid;
 
 	crab_rcu_enter();
-	leaf = crab_index_find(&tree->index, read->key);
+	leaf = wait ? crab_index_find(&tree->index, read->key) : nb_guess(tree, read->key);
 	seq = wait ? read_seqcount_begin(&leaf->seq) : raw_seqcount_begin(&leaf->seq);
 	valid = leaf_read(tree, leaf, read, body, got);
 	valid = valid && !read_seqcount_retry(&leaf->seq, seq);
@@ -97,7 +98,8 @@ struct nb_leaf *crab_nb_lock(struct nb_write *write, u64 key)
 		if (tries == ACCESS_TRIES)
 			crab_nb_lock_structure(write);
 		crab_rcu_enter();
-		leaf = crab_index_find(&write->tree->index, key);
+		leaf = tries || write->structure ? crab_index_find(&write->tree->index, key) :
+						   nb_guess(write->tree, key);
 		crab_lock(&leaf->lock);
 		if (likely(leaf_holds(leaf, key) && !leaf->quarantined)) {
 			__release(&leaf->lock);		/* sparse: crab_nb_unlock() ends both */
@@ -131,4 +133,29 @@ void crab_nb_end(struct nb_write *write)
 {
 	if (write->structure)
 		mutex_unlock(&write->tree->smo_lock);
+}
+
+void crab_nb_shorten_all(struct nb_tree *tree)
+{
+	if (!NB_SHORTENS)
+		return;
+	mutex_lock(&tree->smo_lock);	/* free; changes of the index expect it */
+	crab_shortcut_build(&tree->index);
+	mutex_unlock(&tree->smo_lock);
+}
+
+bool crab_nb_shorten(struct crab_engine *engine)
+{
+	struct nb_tree *tree = nb_tree_of(engine);
+	bool more;
+
+	mutex_lock(&tree->smo_lock);
+	more = crab_shortcut_step(&tree->index);
+	mutex_unlock(&tree->smo_lock);
+	return more;
+}
+
+bool crab_nb_shorten_is_due(struct crab_engine *engine)
+{
+	return crab_shortcut_wants(&nb_tree_of(engine)->index);
 }

@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
+#include "guess.h"
 #include "leaf.h"
 #include "smo.h"
 
@@ -135,7 +136,7 @@ static void nb_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 		.leaves_bad = READ_ONCE(tree->quarantined) + tree->pool.spoilt,
 		.records = crab_counts_records(&counts, tree->records),
 		.capacity = engine->geo.leaves * tree->room,
-		.dram_bytes = READ_ONCE(tree->index.nodes) * sizeof(struct crab_index_node) +
+		.dram_bytes = crab_index_bytes(&tree->index) +
 			      leaves * sizeof(struct nb_leaf) + engine->geo.leaves / 8,
 		.splits = READ_ONCE(tree->splits),
 		.unlinks = READ_ONCE(tree->unlinks),
@@ -202,4 +203,6 @@ const struct crab_engine_ops crab_engine_nbtree = {
 	.quarantine = crab_nb_quarantine,
 	.check = crab_nb_check,
 	.stats = nb_stats,
+	.maintain = crab_nb_shorten,
+	.wants = crab_nb_shorten_is_due,
 };

@@ -32,6 +32,7 @@
 #include <linux/slab.h>
 
 #include "media/badmem.h"
+#include "guess.h"
 #include "leaf.h"
 
 int crab_nb_format(struct crab_flow *flow, const struct crab_geometry *geo)
@@ -210,6 +211,7 @@ struct crab_engine *crab_nb_attach(const struct nb_kind *kind, struct crab_media
 	crab_damage_note_births(&tree->base.damage, tree->birth);
 	if (tree->base.damage.count)
 		crab_pool_close(&tree->pool);
+	crab_nb_shorten_all(tree);
 	return &tree->base;
 }
 

@@ -136,7 +136,7 @@ static int split_reserve(struct nb_tree *tree, struct nb_leaf **fresh)
 	int err;
 
 	lockdep_assert_held(&tree->smo_lock);
-	if (!crab_index_is_reserved(&tree->index) && crab_index_reserve(&tree->index))
+	if (crab_index_reserve(&tree->index))
 		return -ENOMEM;
 	err = crab_pool_alloc(&tree->pool, &spare, 1, 0);
 	if (err)

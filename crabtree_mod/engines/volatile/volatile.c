@@ -352,7 +352,7 @@ static void vol_stats(struct crab_engine *engine, struct crab_engine_stats *stat
 	stats->records = tree->records;
 	stats->capacity = engine->geo.leaves * tree->slots;
 	stats->dram_bytes = tree->leaves * struct_size(tree->first, array.records, tree->slots) +
-			    tree->index.nodes * sizeof(struct crab_index_node);
+			    crab_index_bytes(&tree->index);
 	stats->splits = tree->splits;
 	stats->unlinks = tree->unlinks;
 	up_read(&tree->lock);

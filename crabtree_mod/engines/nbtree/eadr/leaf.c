@@ -35,8 +35,9 @@
  * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
  * line is cleaned.
  *
- * A search uses the index. If that does not lead to the leaf, because the index is stale or a task
- * is changing it, the search goes on along the list on the media: it never waits for the task.
+ * A search uses a shortcut, and if that does not lead to the leaf, the index. If that does not
+ * either, because the index is stale or a task is changing it, the search goes on along the list on
+ * the media: it never waits for the task.
  * A leaf counts until it is gone, also if the list already has its fresh leaves: then searches by
  * the index and by the list lead to the same one.
  *
@@ -48,6 +49,7 @@
 #include <linux/minmax.h>
 
 #include "engines/nbtree/fingerprint.h"
+#include "engines/nbtree/guess.h"
 #include "engines/select.h"
 #include "shared/keyset.h"
 #include "slots.h"
@@ -166,9 +168,8 @@ static noinline struct nb_leaf *leaf_by_list(struct ea_tree *tree, u64 key)
 
 struct nb_leaf *crab_ea_leaf_of(struct ea_tree *tree, u64 key)
 {
-	struct nb_leaf *leaf = crab_index_find(&tree->nb.index, key);
+	struct nb_leaf *leaf = leaf_onward(nb_guess(&tree->nb, key), key);
 
-	leaf = leaf_onward(leaf, key);
 	if (likely(leaf && key >= leaf->low && key < READ_ONCE(leaf->high)))
 		return leaf;
 	return leaf_by_list(tree, key);

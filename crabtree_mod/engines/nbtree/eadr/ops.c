@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 
+#include "engines/nbtree/guess.h"
 #include "moves.h"
 #include "slots.h"
 
@@ -196,7 +197,7 @@ static void ea_stats(struct crab_engine *engine, struct crab_engine_stats *stats
 		.leaves_bad = READ_ONCE(tree->nb.quarantined) + tree->nb.pool.spoilt,
 		.records = crab_counts_records(&counts, tree->nb.records),
 		.capacity = engine->geo.leaves * tree->nb.room,
-		.dram_bytes = READ_ONCE(tree->nb.index.nodes) * sizeof(struct crab_index_node) +
+		.dram_bytes = crab_index_bytes(&tree->nb.index) +
 			      leaves * sizeof(struct nb_leaf) + engine->geo.leaves / 8 +
 			      engine->geo.leaves * sizeof(struct nb_leaf *),
 		.splits = READ_ONCE(tree->nb.splits),
@@ -210,14 +211,15 @@ static bool ea_maintain(struct crab_engine *engine)
 	struct ea_tree *tree = ea_tree_of(engine);
 
 	crab_ea_upkeep(tree);
-	return crab_ea_sweep(tree);
+	return crab_ea_sweep(tree) || crab_nb_shorten(engine);
 }
 
 static bool ea_wants(struct crab_engine *engine)
 {
 	const struct ea_tree *tree = ea_tree_of(engine);
 
-	return crab_ea_is_behind(tree) || crab_ea_sweep_is_due(tree);
+	return crab_ea_is_behind(tree) || crab_ea_sweep_is_due(tree) ||
+	       crab_nb_shorten_is_due(engine);
 }
 
 static const char * const ea_counters[] = {

@@ -63,7 +63,7 @@ static bool leaf_apply(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct crab_index *index = &tree->nb.index;
 
-	if (ea_smo(leaf)->fresh[0] && !crab_index_is_reserved(index) && crab_index_reserve(index))
+	if (ea_smo(leaf)->fresh[0] && crab_index_reserve(index))
 		return false;
 	if (ea_smo(leaf)->fresh[0])
 		leaf_replace(tree, leaf);
