@@ -160,7 +160,10 @@ out:
 	return err ?: count;
 }
 
-/* One line, once, in pieces of any size: a shell reads byte by byte */
+/*
+ * One line, once, in pieces of any size: a shell reads byte by byte. A piece that cannot be copied
+ * is read again
+ */
 static ssize_t control_read(struct file *file, char __user *user, size_t count, loff_t *pos)
 {
 	struct control *control = file->private_data;
@@ -172,9 +175,12 @@ static ssize_t control_read(struct file *file, char __user *user, size_t count, 
 		return err;
 	from = scnprintf(line, sizeof(line), "%s\n", control->answer) - control->unread;
 	len = min(control->unread, count);
-	control->unread -= len;
+	if (copy_to_user(user, line + from, len))
+		err = -EFAULT;
+	else
+		control->unread -= len;
 	mutex_unlock(&control->lock);
-	return copy_to_user(user, line + from, len) ? -EFAULT : len;
+	return err ?: len;
 }
 
 static int control_release(struct inode *inode, struct file *file)

@@ -4,8 +4,7 @@
  *
  * Invariants: the file is one user of its device; it outlives the store, and then reports the
  * changes left in the ring, then -ENODEV. No user memory is touched under a spinlock: changes are
- * copied to the kernel's memory first, so a fault in the user's buffer loses those of one chunk, at
- * most.
+ * copied to the kernel's memory first, and taken out of the ring once they are in the user's.
  *
  * Locking: watch_file.reading for the chunk; readers of one file take turns.
  */
@@ -135,35 +134,43 @@ static size_t change_most(const struct watch_file *file)
 	return file->names ? CRABTREE_NAME_CHANGE_MAX : sizeof(struct crabtree_change);
 }
 
-/* Takes changes that fit into @size bytes; @from: out. Returns the bytes there, or an error */
-static int watch_take(struct watch_file *file, size_t size, const void **from)
+/* Converts changes for the reader; @to: out. Returns the bytes there */
+static int watch_convert(struct watch_file *file, u32 n, const void **to)
+{
+	if (file->names) {
+		*to = file->names->to;
+		return crab_verbs_name_changes(file->from, file->names->to, n);
+	}
+	*to = file->to;
+	crab_verbs_changes(file->from, file->to, n);
+	return n * sizeof(*file->to);
+}
+
+/* Copies changes that fit into @size bytes at @user, then takes them; the bytes, or an error */
+static int watch_take(struct watch_file *file, char __user *user, size_t size)
 {
 	u32 n = min_t(size_t, size / change_most(file), file->names ? WATCH_NAMES : WATCH_CHUNK);
 	int got = crab_watch_read(file->watch, file->from, file->names ? file->names->text : NULL,
-				  n);
+				  n), bytes;
+	const void *to;
 
-	*from = file->to;
 	if (got <= 0)
 		return got;
-	if (file->names) {
-		*from = file->names->to;
-		return crab_verbs_name_changes(file->from, file->names->to, got);
-	}
-	crab_verbs_changes(file->from, file->to, got);
-	return got * sizeof(*file->to);
+	bytes = watch_convert(file, got, &to);
+	if (copy_to_user(user, to, bytes))
+		return -EFAULT;
+	crab_watch_take(file->watch, file->from, got);
+	return bytes;
 }
 
 /* Copies changes into @size bytes at @user; returns the bytes or an error */
 static ssize_t watch_read_locked(struct watch_file *file, char __user *user, size_t size)
 {
-	const void *from;
 	size_t done = 0;
 	int got;
 
 	do {
-		got = watch_take(file, size - done, &from);
-		if (got > 0 && copy_to_user(user + done, from, got))
-			got = -EFAULT;
+		got = watch_take(file, user + done, size - done);
 		done += max(got, 0);
 	} while (got > 0 && size - done >= change_most(file) && !signal_pending(current));
 	return done ?: got;

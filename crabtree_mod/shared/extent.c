@@ -26,6 +26,7 @@
 #include "media/badmem.h"
 
 #define EXTENT_GFP	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define SLAB_GFP	(GFP_NOIO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)	/* under the lock */
 #define EXTENT_PARTS	32	/* slabs in a pool that is large enough */
 #define EXTENT_KEPT	4	/* leaves that remain for the engine: a split and its reserve */
 /* Lines that a place can name */
@@ -228,7 +229,7 @@ static struct crab_slab *slab_alloc(const struct crab_extents *extents, u32 clas
 	u32 total = extents->slab_lines / class_lines[class];
 	struct crab_slab *slab;
 
-	slab = kvzalloc(struct_size(slab, map, 2 * BITS_TO_LONGS(total)), EXTENT_GFP);
+	slab = kvzalloc(struct_size(slab, map, 2 * BITS_TO_LONGS(total)), SLAB_GFP);
 	if (!slab)
 		return NULL;
 	slab->class = class;

@@ -25,7 +25,7 @@
 #include "snap.h"
 #include "store_priv.h"
 
-#define EVAC_GFP	(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN)
+#define EVAC_GFP	(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)	/* a put may wait for it */
 #define EVAC_PART	16U	/* extents of one call off the write path */
 
 /* A verified blob in a new place, if there is one; the stripe is locked */

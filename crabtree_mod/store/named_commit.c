@@ -74,7 +74,7 @@ static int op_create(struct crab_store *store, struct crab_blob_commit *commit, 
 	struct crab_blob_op *op = &commit->ops[n];
 	int err;
 
-	op->name = crab_name_new(op->write.name, op->write.name_bytes, GFP_KERNEL);
+	op->name = crab_name_new(op->write.name, op->write.name_bytes, GFP_NOIO);
 	if (!op->name)
 		return -ENOMEM;
 	op->fresh = true;

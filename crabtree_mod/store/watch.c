@@ -130,28 +130,25 @@ void crab_watch_close(struct crab_watch *watch)
 }
 
 /*
- * The next change in the ring, or the one that stands for dropped ones; the ring is not empty.
- * @name: room for a name, or NULL
+ * The @i-th change that waits, from 0: one in the ring, or after these the one that stands for
+ * dropped ones. @name: room for a name, or NULL
  */
-static struct crab_change watch_take_locked(struct crab_watch *watch, char *name)
+static struct crab_change watch_at_locked(const struct crab_watch *watch, u32 i, char *name)
 {
+	u32 at = (watch->first + i) % watch->entries;
 	struct crab_change change = {
 		.seq = watch->seq, .value = watch->lost, .flags = CRAB_CHANGE_LOST,
 	};
 
 	lockdep_assert_held(&watch->gate->watch_lock);
 
-	if (!watch->count) {
-		watch->lost = 0;
+	if (i == watch->count)
 		return change;
-	}
-	change = watch->ring[watch->first];
+	change = watch->ring[at];
 	if (change.name_bytes) {
-		memcpy(name, watch->names[watch->first].text, change.name_bytes);
+		memcpy(name, watch->names[at].text, change.name_bytes);
 		change.name = name;
 	}
-	watch->first = (watch->first + 1) % watch->entries;
-	watch->count--;
 	return change;
 }
 
@@ -161,12 +158,28 @@ int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
 	u32 n = 0;
 
 	spin_lock(&watch->gate->watch_lock);
-	for (; n < cap && (watch->count || watch->lost); n++)
-		changes[n] = watch_take_locked(watch, names ? names[n].text : NULL);
+	for (; n < cap && n < watch->count + !!watch->lost; n++)
+		changes[n] = watch_at_locked(watch, n, names ? names[n].text : NULL);
 	if (!n && watch->ended)
 		n = -ENODEV;
 	spin_unlock(&watch->gate->watch_lock);
 	return n;
+}
+
+void crab_watch_take(struct crab_watch *watch, const struct crab_change *changes, u32 n)
+{
+	u32 i, ring = 0;
+
+	spin_lock(&watch->gate->watch_lock);
+	for (i = 0; i < n; i++) {
+		if (changes[i].flags & CRAB_CHANGE_LOST)
+			watch->lost -= changes[i].value;	/* more may be lost since */
+		else
+			ring++;
+	}
+	watch->first = (watch->first + ring) % watch->entries;
+	watch->count -= ring;
+	spin_unlock(&watch->gate->watch_lock);
 }
 
 int crab_watch_peek(struct crab_watch *watch)

@@ -85,7 +85,7 @@ struct crab_watch *crab_watch_open(struct crab_store *store,
 				   const struct crab_watch_options *options);
 
 /**
- * crab_watch_read() - take the next changes
+ * crab_watch_read() - read the next changes, which stay until crab_watch_take()
  * @watch: the watch; its store may be detached
  * @changes: out; each name is in @names
  * @names: room for the name of each change; NULL unless it is a store of names
@@ -94,11 +94,20 @@ struct crab_watch *crab_watch_open(struct crab_store *store,
  * Changes that found the ring full are dropped until the reader has taken all that it holds; one
  * change with CRAB_CHANGE_LOST then reports their number.
  *
- * Context: any.
+ * Context: any; one reader at a time.
  * Return: the number of changes, 0 if none waits, -ENODEV if none waits and none will come.
  */
 int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
 		    struct crab_change_name *names, u32 cap);
+
+/**
+ * crab_watch_take() - take changes that were read
+ * @watch: the watch
+ * @changes: from the last crab_watch_read()
+ * @n: how many of them, from the first on
+ * Context: as crab_watch_read().
+ */
+void crab_watch_take(struct crab_watch *watch, const struct crab_change *changes, u32 n);
 
 /**
  * crab_watch_peek() - whether crab_watch_read() would return 0

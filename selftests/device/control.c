@@ -174,6 +174,8 @@ TEST(answers, "an answer belongs to its descriptor and is read once")
 	EXPECT(read(a, text, sizeof(text)), (ssize_t)strlen("crab63: no such device\n"));
 	EXPECT(read(a, text, sizeof(text)), 0);
 	EXPECT(write(a, "remove crab62", 13), -1);
+	EXPECT(syscall(SYS_read, a, NULL, 7), -1);
+	EXPECT(errno, EFAULT);
 	EXPECT(read(a, text, 7), 7);
 	EXPECT(memcmp(text, "crab62:", 7), 0);
 	EXPECT(write(b, "remove crab63", 13), -1);

@@ -402,3 +402,78 @@ TEST(sysfs, "faults: each file of the device in sysfs")
 	EXPECT_TRUE(files >= 29);
 	told();
 }
+
+/* Regions that are added and removed while the module is loaded */
+
+#define CONTROL		"/dev/crabtree-control"
+
+static int control(const char *command)
+{
+	int fd = open(CONTROL, O_WRONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, command, strlen(command)) < 0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* The number of devices; @other: out: the name of one that is not of these tests */
+static u32 devices(char other[32])
+{
+	DIR *all = opendir("/sys/class/crabtree");
+	struct dirent *entry;
+	u32 count = 0;
+
+	REQUIRE_TRUE(all);
+	while ((entry = readdir(all))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		if (strcmp(entry->d_name, device_name()))
+			snprintf(other, 32, "%.31s", entry->d_name);
+	}
+	closedir(all);
+	return count;
+}
+
+static int run_region(struct trial *trial)
+{
+	char command[64];
+
+	if (trial->put)
+		return control("add ram=64K");
+	snprintf(command, sizeof(command), "remove crab%u", (unsigned int)trial->key);
+	return control(command);
+}
+
+static void judge_region(struct trial *trial, int rc)
+{
+	char other[32] = "", command[64];
+	u32 count = devices(other);
+
+	REQUIRE(count, (trial->put == !rc) ? 2 : 1);
+	expect_sound(trial->fd, RECORDS);
+	if (count == 1 && !trial->put)
+		REQUIRE(control("add ram=64K"), 0);
+	if (count == 2 && trial->put) {
+		snprintf(command, sizeof(command), "remove %s", other);
+		REQUIRE(control(command), 0);
+	}
+}
+
+TEST(regions, "faults: a region is added, and removed")
+{
+	struct trial trial = { .run = run_region, .judge = judge_region, .put = true };
+	char other[32];
+
+	trial.fd = some_records("", "");
+	EXPECT(trial_run(&trial), 0);
+	EXPECT(devices(other), 2);
+	trial.key = strtoull(other + strlen("crab"), NULL, 10);
+	trial.put = false;
+	EXPECT(trial_run(&trial), 0);
+	EXPECT(devices(other), 1);
+	told();
+}

@@ -98,6 +98,17 @@ goes_begin() {
 	kapi_begin goes last=99 "error=$2" "$(identity "$1")"
 }
 
+reclaims() {
+	local dev layout
+	need_kapi
+	crabtree ram=1M,cache
+	dev=$(device ram:1048576)
+	for layout in slotted sorted nvtree/append fastfair/shift clfb/inplace nbtree/adr nbtree/eadr; do
+		must store "$dev" format force "$layout"
+		kapi reclaim
+	done
+}
+
 removed() {
 	local dev
 	need_kapi
@@ -153,6 +164,8 @@ tests() {
 	it answers "kernel: commits of values" commit_values 524288 commits values
 	it answers "kernel: commits of variables" commit_names 524288 commits names
 	it answers "kernel: variables" names 16777216 names
+	it reclaims "kernel: calls of a task that writes pages back, in each engine"
+	it answers "kernel: the same on values" reclaim_values 1048576 commits names
 	it readonly_store "kernel: a read-only store: EROFS"
 	it damaged "kernel: a damaged store: scans go on after the quarantined range"
 	it removed "kernel: a store that is removed: a last record, then ENODEV"

@@ -161,6 +161,9 @@ TEST(arguments, "WATCH, SNAPSHOT: impossible arguments, and verbs of a snapshot"
 	EXPECT(read(watch, &c, sizeof(c) - 1) < 0 ? -errno : 0, -EINVAL);
 	REQUIRE(dev_put(fd, 1, 1), 0);
 	EXPECT(read_changes(watch, hole, 1), -EFAULT);
+	REQUIRE(fcntl(watch, F_SETFL, O_NONBLOCK), 0);
+	EXPECT(read_changes(watch, &c, 1), 1);
+	EXPECT(c.seq, 1);
 	snap = dev_snapshot(fd);
 	EXPECT(dev_insert(snap, 1, 1, 0, &in), -ENOTTY);
 	EXPECT(dev_delete(snap, 1, NULL), -ENOTTY);

@@ -56,6 +56,8 @@ static const struct kapi_test {
 	{ "commit_values", kapi_commit_values },
 	{ "commit_names", kapi_commit_names },
 	{ "names", kapi_names },
+	{ "reclaim", kapi_reclaim },
+	{ "reclaim_values", kapi_reclaim_values },
 	{ "readonly", kapi_readonly },
 	{ "damaged", kapi_damaged },
 	{ "goes", kapi_goes, kapi_goes_end },

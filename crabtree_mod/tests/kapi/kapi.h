@@ -28,6 +28,8 @@ void kapi_commits(struct crabtree *tree);
 void kapi_commit_values(struct crabtree *tree);
 void kapi_commit_names(struct crabtree *tree);
 void kapi_names(struct crabtree *tree);
+void kapi_reclaim(struct crabtree *tree);
+void kapi_reclaim_values(struct crabtree *tree);
 
 /* The store is read-only, with the records of "store fill" */
 void kapi_readonly(struct crabtree *tree);

@@ -6,9 +6,9 @@
  *
  * Invariant: each byte of a value depends on its key and on its generation.
  */
+#include "changes.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
-#include "store/watch.h"
 #include "test.h"
 
 #define KEYS		96U
@@ -324,7 +324,7 @@ static void test_observed(bool names)
 		apply(&r);
 		for (k = 0; k < KEYS; k++)
 			compare_one(&r, snap, &before[k], k);
-		n = crab_watch_read(watch, changes, texts, ARRAY_SIZE(changes));
+		n = take_changes(watch, changes, texts, ARRAY_SIZE(changes));
 		tap_check(n == (int)changed, "%d changes, not %u", n, changed);
 		crab_snap_close(snap);
 		compare(&r);

@@ -10,11 +10,11 @@
  *
  *   test_blob_snap [ROUNDS [SEED]]
  */
+#include "changes.h"
 #include "same_crc.h"
 #include "store/blob_priv.h"
 #include "store/blob_snap.h"
 #include "store/gate.h"
-#include "store/watch.h"
 #include "test.h"
 
 #define KEYS	40U
@@ -91,7 +91,7 @@ static void change_is(struct world *w, u32 i, enum crab_verb verb, const struct 
 
 	if (!w->watch)
 		return;
-	n = crab_watch_read(w->watch, got, w->named ? names : NULL, 2);
+	n = take_changes(w->watch, got, w->named ? names : NULL, 2);
 	tap_check(n == wanted, "key %u: %d changes", i, n);
 	if (n != 1)
 		return;

@@ -6,9 +6,9 @@
  * forged; lines and fences.
  */
 
+#include "changes.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
-#include "store/watch.h"
 #include "test.h"
 
 #define KEYS	200U
@@ -239,13 +239,13 @@ static void test_observed(const char *engine, const char *layout)
 			  (err || value == r.model->values[at]), "the snapshot changed");
 		changed += commit.ops[i].verb != CRAB_VERB_SEARCH && !commit.ops[i].status;
 	}
-	n = crab_watch_read(watch, changes, NULL, ARRAY_SIZE(changes));
+	n = take_changes(watch, changes, NULL, ARRAY_SIZE(changes));
 	tap_check(n == (int)changed, "%d changes, not %u", n, changed);
 	apply(&r);
 	commit.n = 0;
 	add(CRAB_VERB_DELETE, r.model->keys[0], 0, CRAB_WHEN_ANY, 0);
 	add(CRAB_VERB_INSERT, r.model->keys[1], 1, CRAB_WHEN_VALUE, 123456);
-	tap_check(crab_store_commit(r.store, &commit) && !crab_watch_read(watch, changes, NULL, 1),
+	tap_check(crab_store_commit(r.store, &commit) && !take_changes(watch, changes, NULL, 1),
 		  "a refused commit is reported");
 	crab_watch_close(watch);
 	crab_snap_close(snap);

@@ -4,6 +4,7 @@
  * no store writes, though their check bits are right; the smallest memory of snapshots; an operation
  * in a batch that is wrong for two reasons; lengths and numbers at a limit.
  */
+#include "changes.h"
 #include "same_crc.h"
 #include "media/badmem.h"
 #include "shared/link.h"
@@ -12,7 +13,6 @@
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "store/snap.h"
-#include "store/watch.h"
 #include "test.h"
 
 #define BIRTHS_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births))
@@ -365,7 +365,7 @@ static void test_whole_prefix(void)
 	tap_check(crab_store_observe(store) >= 0, "observe");
 	watch = crab_watch_open(store, &options);
 	tap_check(!put_name("abc", 2) && !put_name("abc", 3) && !put_name("abcd", 4), "put");
-	n = crab_watch_read(watch, changes, names, 8);
+	n = take_changes(watch, changes, names, 8);
 	tap_check(n == 2 && changes[0].name_bytes == 3 && changes[1].name_bytes == 4, "%d", n);
 	crab_watch_close(watch);
 	tap_ok(true, "a watch reports the name that is its prefix");

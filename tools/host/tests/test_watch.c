@@ -3,8 +3,8 @@
  * This file tests watches, with every engine: random verbs and batches against the changes that
  * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
  */
+#include "changes.h"
 #include "store/gate.h"
-#include "store/watch.h"
 #include "test.h"
 
 #define KEYS	200U
@@ -93,7 +93,7 @@ static bool same(const struct crab_change *a, const struct crab_change *b)
 static void compare(struct crab_watch *watch, const struct crab_change *want, u32 n)
 {
 	struct crab_change got[OPS + 1];
-	int count = crab_watch_read(watch, got, NULL, OPS + 1), i;
+	int count = take_changes(watch, got, NULL, OPS + 1), i;
 
 	tap_check(count == (int)n, "%d changes, not %u", count, n);
 	for (i = 0; i < count && i < (int)n; i++)
@@ -152,17 +152,47 @@ static void test_lost(void)
 
 	for (i = 1; i <= 10; i++)
 		crab_store_insert(store, i, i, CRAB_INSERT_EITHER, &old);
-	tap_check(crab_watch_read(watch, got, NULL, 3) == 3 && got[2].seq == 3, "the first three");
+	tap_check(take_changes(watch, got, NULL, 3) == 3 && got[2].seq == 3, "the first three");
 	crab_store_insert(store, 11, 11, CRAB_INSERT_EITHER, &old);
-	tap_check(crab_watch_read(watch, got, NULL, 8) == 2, "the fourth, and one that is lost");
+	tap_check(take_changes(watch, got, NULL, 8) == 2, "the fourth, and one that is lost");
 	tap_check(got[0].seq == 4 && !(got[0].flags & CRAB_CHANGE_LOST), "seq %llu", got[0].seq);
 	tap_check(got[1].seq == 11 && got[1].value == 7 && got[1].flags == CRAB_CHANGE_LOST,
 		  "lost %llu up to %llu", got[1].value, got[1].seq);
-	tap_check(!crab_watch_read(watch, got, NULL, 8) && !crab_watch_peek(watch), "nothing is left");
+	tap_check(!take_changes(watch, got, NULL, 8) && !crab_watch_peek(watch), "nothing is left");
 	crab_store_delete(store, 11, &old);
-	tap_check(crab_watch_read(watch, got, NULL, 8) == 1 && got[0].seq == 12 && got[0].old == 11,
+	tap_check(take_changes(watch, got, NULL, 8) == 1 && got[0].seq == 12 && got[0].old == 11,
 		  "the ring works again");
 	tap_ok(true, "a full ring: one change that stands for those that were dropped");
+	crab_watch_close(watch);
+	store_end(store);
+}
+
+/* A reader that cannot use the changes reads them again; more are dropped meanwhile */
+static void test_again(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
+	struct crab_watch *watch = open_watch(store, 0, ~0ULL, 4);
+	struct crab_change got[8], same[8];
+	u64 key;
+
+	for (key = 1; key <= 6; key++)
+		store_put(store, key, key);
+	tap_check(crab_watch_read(watch, got, NULL, 8) == 5 && got[4].seq == 6 && got[4].value == 2,
+		  "four, and two that are lost");
+	tap_check(crab_watch_read(watch, same, NULL, 8) == 5 && same[0].seq == 1 &&
+		  same[4].seq == 6 && same[4].value == 2, "the same");
+	crab_watch_take(watch, got, 3);
+	tap_check(crab_watch_read(watch, got, NULL, 8) == 2 && got[0].seq == 4 && got[1].value == 2,
+		  "the rest");
+	store_put(store, 7, 7);
+	crab_watch_take(watch, got, 2);
+	tap_check(take_changes(watch, got, NULL, 8) == 1 && got[0].flags == CRAB_CHANGE_LOST &&
+		  got[0].seq == 7 && got[0].value == 1, "the one that was lost since");
+	store_put(store, 8, 8);
+	tap_check(take_changes(watch, got, NULL, 8) == 1 && got[0].seq == 8 && !got[0].flags,
+		  "the ring works again");
+	tap_ok(!crab_watch_peek(watch), "changes that were read wait until they are taken");
 	crab_watch_close(watch);
 	store_end(store);
 }
@@ -178,9 +208,9 @@ static void test_end(void)
 	wakes = 0;
 	crab_store_detach(store);
 	tap_check(wakes == 2, "%u wakes", wakes);
-	tap_check(crab_watch_peek(a) == 1 && crab_watch_read(a, got, NULL, 8) == 1, "the last change");
-	tap_check(crab_watch_peek(a) == -ENODEV && crab_watch_read(a, got, NULL, 8) == -ENODEV, "the end");
-	tap_check(crab_watch_read(b, got, NULL, 8) == -ENODEV, "the end of the other one");
+	tap_check(crab_watch_peek(a) == 1 && take_changes(a, got, NULL, 8) == 1, "the last change");
+	tap_check(crab_watch_peek(a) == -ENODEV && take_changes(a, got, NULL, 8) == -ENODEV, "the end");
+	tap_check(take_changes(b, got, NULL, 8) == -ENODEV, "the end of the other one");
 	crab_watch_close(a);
 	crab_watch_close(b);
 	tap_ok(true, "a detach ends the watches: waiting changes are read first, then ENODEV");
@@ -249,11 +279,11 @@ static void test_dropped(void)
 		tap_check(!crab_store_insert(store, key, key, CRAB_INSERT_ADD, &old), "insert");
 	}
 	tap_check(wakes == 4, "%u wakes", wakes);
-	tap_check(crab_watch_read(watch, changes, NULL, 2) == 2 && !changes[0].old && !changes[1].old &&
+	tap_check(take_changes(watch, changes, NULL, 2) == 2 && !changes[0].old && !changes[1].old &&
 		  changes[1].value == 2 && !changes[1].flags, "old: %llu, value: %llu", changes[0].old,
 		  changes[1].value);
 	tap_check(crab_watch_peek(watch) == 1, "nothing waits");
-	tap_check(crab_watch_read(watch, changes, NULL, 2) == 1 && changes[0].flags == CRAB_CHANGE_LOST &&
+	tap_check(take_changes(watch, changes, NULL, 2) == 1 && changes[0].flags == CRAB_CHANGE_LOST &&
 		  changes[0].value == 2, "%llu dropped", changes[0].value);
 	tap_ok(!crab_watch_peek(watch), "dropped changes wait when the ring is empty");
 	crab_watch_close(watch);
@@ -304,6 +334,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		test_random(&kinds[i]);
 	test_lost();
+	test_again();
 	test_dropped();
 	test_end();
 	test_readonly();
