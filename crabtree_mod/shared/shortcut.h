@@ -3,11 +3,11 @@
  * This file declares shortcuts: a table by which most searches reach their leaf with one load
  * instead of a descent through the index.
  *
- * The keys from the lowest one of the second leaf to that of one of the last leaves are divided into
- * buckets of equal width, seven of them for four leaves. If the keys are evenly distributed, at most
- * one leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of its keys.
- * Other keys are looked up in the index. The table needs up to 14 bytes a leaf, so that it stays in
- * the caches of a CPU for longer than descriptors and leaves.
+ * The keys from the lowest one of the second leaf to that of one of the last leaves are divided
+ * into buckets of equal width, seven of them for four leaves. If the keys are evenly distributed,
+ * at most one leaf begins in a bucket, and the bucket's entry is enough to find the leaf of each of
+ * its keys. Other keys are looked up in the index. The table needs up to 14 bytes a leaf, so that
+ * it stays in the caches of a CPU for longer than descriptors and leaves.
  *
  * Layer L3: it includes index.h only; shared/, engines/ and tests include it.
  *
