@@ -173,7 +173,7 @@ DESIGNS = [
 ]
 
 BIRTHS = ("the fence of the blob that follows completes the clean, too; another thread that uses a birth "
-          "of the block depends on it")
+          "of the block depends on it: make races")
 
 EVACUATED = "the slab is not emptied, and no content changes; test_blob counts the slabs that return"
 
@@ -260,6 +260,39 @@ RACES = [
     Design("test_commit_tasks: a commit does not exclude other commits",
         Edit(COMMIT, "down_write(&store->commits->lock);", ""),
         Edit(COMMIT, "up_write(&store->commits->lock);", "")),
+    Design("test_commit_tasks: a list is in force before it is durable",
+        Edit(COMMIT, "list_store(store, flow);\n\tcrab_count_flow(store->engine, flow);\n"
+                     "\tcrab_commits_turn(commits);",
+             "crab_commits_turn(commits); list_store(store, flow); crab_count_flow(store->engine, flow)")),
+    Design("test_value_tasks: births are used before their number on the media is durable",
+        Edit(BLOB_MEDIA, "crab_fence(flow, CRAB_P15_BLOB);", "")),
+    Design("test_value_tasks: a watch reports a put before it is durable",
+        Edit(BLOB, "err = crab_blob_note(store, CRAB_VERB_INSERT, put) ?:\n"
+                   "\t      blobs->raw->insert(store->engine, flow, put->key,\n"
+                   "\t\t\t\t crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old);",
+             """put->version = birth;
+             if (crab_store_is_gated(store)) write_report(store, CRAB_VERB_INSERT, put, 0);
+             err = crab_blob_note(store, CRAB_VERB_INSERT, put) ?:
+                   blobs->raw->insert(store->engine, flow, put->key,
+                                      crab_blob_word(blobs, place, birth), CRAB_INSERT_EITHER, &old)""")),
+    Design("test_value_tasks: a name is in the table before it has a value",
+        Edit(NAMED, "err = err ?: crab_blob_put(store, put);\n\tif (!err)\n"
+                    "\t\tcrab_names_add(&store->blobs->names, name);",
+             """if (err) return err;
+             crab_names_add(&store->blobs->names, name);
+             up_write(&store->blobs->names_lock);
+             err = crab_blob_put(store, put);
+             down_write(&store->blobs->names_lock);
+             if (err) crab_names_remove(&store->blobs->names, name)""")),
+    Design("test_value_tasks: a name leaves the table before its record is gone",
+        Edit(NAMED, "err = crab_blob_erase(store, erase);",
+             """crab_names_remove(&blobs->names, name);
+             up_write(&blobs->names_lock);
+             err = crab_blob_erase(store, erase);
+             down_write(&blobs->names_lock);
+             crab_names_add(&blobs->names, name)""")),
+    Design("test_value_tasks: a get does not notice that the blob was replaced",
+        Edit(BLOB, "*moved = gone || again != word;", "*moved = gone && again != word")),
     Design("test_bank: a commit of values locks no keys",
         Edit(BLOB_COMMIT, "crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);", ""),
         Edit(BLOB_COMMIT, "crab_stripes_unlock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);", "")),
