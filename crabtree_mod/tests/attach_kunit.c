@@ -205,9 +205,4 @@ static struct kunit_case attach_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_attach_suite = {
-	.name = "crabtree_attach",
-	.init = attach_init,
-	.exit = crab_test_exit,
-	.test_cases = attach_cases,
-};
+CRAB_TEST_SUITE(attach, attach_init, crab_test_exit);

@@ -157,9 +157,4 @@ static struct kunit_case leaf_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_leaf_suite = {
-	.name = "crabtree_leaf",
-	.init = leaf_init,
-	.exit = crab_test_exit,
-	.test_cases = leaf_cases,
-};
+CRAB_TEST_SUITE(leaf, leaf_init, crab_test_exit);
