@@ -426,6 +426,17 @@ struct crab_store *store_format_attach(struct crab_media *media, const char *eng
 	return store_make(media, engine, layout, leaf_bytes, STORE_RECORDS);
 }
 
+const char * const store_layouts[STORE_LAYOUTS][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "nvtree", "append" },
+	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "nbtree", "adr" },
+	{ "nbtree", "eadr" }, { "clfb", "encoded" },
+};
+
+const char * const store_value_layouts[STORE_VALUE_LAYOUTS][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
+	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" }, { "clfb", "encoded" },
+};
+
 void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes)
 {
 	media = media_create(size);

@@ -25,6 +25,18 @@
 extern struct crab_media media;
 extern struct crab_store *store;
 
+/* Engine and name of each layout on the media; those of nbtree are between clfb and `encoded` */
+enum {
+	STORE_FASTFAIR = 2, STORE_NVTREE, STORE_CLFB, STORE_ENCODED = 9, STORE_LAYOUTS
+};
+
+extern const char * const store_layouts[STORE_LAYOUTS][2];
+
+/* Those of the tests of values; `encoded` is the last one */
+#define STORE_VALUE_LAYOUTS	8
+
+extern const char * const store_value_layouts[STORE_VALUE_LAYOUTS][2];
+
 /**
  * store_begin() - make this region, and this store of records in it
  * @size: of the region

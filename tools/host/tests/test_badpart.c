@@ -14,18 +14,6 @@
 #define NODES	32U	/* the same */
 #define USED	12U	/* of them are enough */
 
-static const char * const subjects[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
-/* Those whose first leaf is at the start of the pool, and that use the last one, too */
-static const char * const whole[][2] = {
-	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
 static bool there[KEYS];
 
 static u32 lost_keys(struct crab_store *store)
@@ -159,10 +147,11 @@ int main(void)
 	u32 i;
 
 	crab_host_log = log_keep;
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_parts(subjects[i]);
-	for (i = 0; i < ARRAY_SIZE(whole); i++)
-		test_ends(whole[i]);
+	for (i = 0; i < STORE_LAYOUTS; i++)
+		test_parts(store_layouts[i]);
+	/* Those whose first leaf is at the start of the pool, and that use the last one, too */
+	for (i = STORE_NVTREE; i < STORE_ENCODED; i++)
+		test_ends(store_layouts[i]);
 	test_nodes();
 	return tap_done();
 }

@@ -174,11 +174,7 @@ static void restart(struct run *r)
 {
 	if (!keeps(r))
 		return;
-	if (rng_below(&r->seed, 2))
-		crab_store_detach(r->store);
-	else
-		crab_store_abandon(r->store);
-	r->store = store_attach(&r->media);
+	r->store = rng_below(&r->seed, 2) ? store_again(r->store) : store_cut(r->store);
 }
 
 /* @leaves: if they are few, some commits are refused for want of space, and none fails later */
@@ -494,8 +490,7 @@ static void test_forged(void)
 		for (k = 0; k < sizeof(struct crab_dcommit) / 8; k++)
 			slot(&r)[k] = cpu_to_le64(rng_below(&r.seed, 4) ? rng_below(&r.seed, 80) :
 						  rng_mix(r.seed + k));
-		crab_store_abandon(r.store);
-		r.store = store_attach(&r.media);
+		r.store = store_cut(r.store);
 	}
 	model_compare(r.model, r.store);
 	tap_ok(true, "forged lists are damage, and noise is no list");

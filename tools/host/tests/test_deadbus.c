@@ -9,15 +9,6 @@
 #define RECORDS		1200U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
 
-static const char * const subjects[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" }, { "clfb", "encoded" },
-};
-
-/* Lines of `encoded` that read all ones do not show that they had keys */
-#define SEARCHED	(ARRAY_SIZE(subjects) - 1)
-
 static bool there[KEYS];
 
 /* Returns the offset of the leaves */
@@ -172,9 +163,10 @@ int main(void)
 {
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_ones(subjects[i]);
-	for (i = 0; i < SEARCHED; i++)
-		test_calls(subjects[i]);
+	for (i = 0; i < STORE_LAYOUTS; i++)
+		test_ones(store_layouts[i]);
+	/* Lines of `encoded` that read all ones do not show that they had keys */
+	for (i = 0; i < STORE_ENCODED; i++)
+		test_calls(store_layouts[i]);
 	return tap_done();
 }
