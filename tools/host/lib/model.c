@@ -426,6 +426,15 @@ struct crab_store *store_format_attach(struct crab_media *media, const char *eng
 	return store_make(media, engine, layout, leaf_bytes, STORE_RECORDS);
 }
 
+void wake_none(void *arg)
+{
+}
+
+bool stop_always(void *arg)
+{
+	return true;
+}
+
 const char * const store_layouts[STORE_LAYOUTS][2] = {
 	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "nvtree", "append" },
 	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "nbtree", "adr" },

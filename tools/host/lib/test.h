@@ -25,6 +25,10 @@
 extern struct crab_media media;
 extern struct crab_store *store;
 
+/* A watch whose reader is not there; a caller that is always asked to stop */
+void wake_none(void *arg);
+bool stop_always(void *arg);
+
 /* Engine and name of each layout on the media; those of nbtree are between clfb and `encoded` */
 enum {
 	STORE_FASTFAIR = 2, STORE_NVTREE, STORE_CLFB, STORE_ENCODED = 9, STORE_LAYOUTS

@@ -41,11 +41,6 @@ static struct crab_blob_commit commit;
 static u32 keys[CRAB_COMMIT_MAX];	/* of its operations */
 static u8 values[CRAB_COMMIT_MAX][LONGEST], buffer[LONGEST];
 
-/* No reader waits */
-static void wake(void *arg)
-{
-}
-
 static u64 key_of(u32 i)
 {
 	return i == KEYS - 1 ? CRAB_KEY_EMPTY - 1 : i * 3;
@@ -286,7 +281,7 @@ static void test_random(const char *engine, const char *layout, bool names, u32 
 static void test_observed(bool names)
 {
 	const struct crab_watch_options watched = {
-		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake,
+		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake_none,
 	};
 	struct crab_change changes[CRAB_COMMIT_MAX + 1];
 	struct crab_change_name texts[CRAB_COMMIT_MAX + 1];

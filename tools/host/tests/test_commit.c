@@ -34,11 +34,6 @@ struct run {
 static struct crab_commit commit;	/* too large for a stack */
 static u64 addends[CRAB_COMMIT_MAX];	/* of its operations that add, else 0 */
 
-/* No reader waits */
-static void wake(void *arg)
-{
-}
-
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
 	*r = (struct run){ .seed = 7, .media = media_create((u64)leaves * 2048) };
@@ -208,7 +203,7 @@ static void test_random(const char *engine, const char *layout, u32 leaves)
 static void test_observed(const char *engine, const char *layout)
 {
 	const struct crab_watch_options watched = {
-		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake,
+		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake_none,
 	};
 	struct crab_change changes[CRAB_COMMIT_MAX + 1];
 	struct crab_snap *snap;

@@ -100,17 +100,12 @@ static void test_waits(const char *const *engine, const struct verb *verb)
 	end(verb);
 }
 
-static bool stopped(void *arg)
-{
-	return true;
-}
-
 static void test_stop(const char *const *engine, const struct verb *verb)
 {
 	int err;
 
 	begin(engine[0], engine[1]);
-	store->engine->stop.asked = stopped;
+	store->engine->stop.asked = stop_always;
 	err = verb->put(keys);
 	store->engine->stop.asked = NULL;
 	tap_ok(err == -EINTR, "%s %s: a %s stops before it searches for room: %d", engine[0], engine[1],
