@@ -448,6 +448,11 @@ const char * const store_value_layouts[STORE_VALUE_LAYOUTS][2] = {
 
 void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes)
 {
+	store_begin_of(size, engine, layout, leaf_bytes, STORE_RECORDS);
+}
+
+void store_begin_of(u64 size, const char *engine, const char *layout, u32 leaf_bytes, unsigned int kind)
+{
 	media = media_create(size);
-	store = store_format_attach(&media, engine, layout, leaf_bytes);
+	store = store_make(&media, engine, layout, leaf_bytes, kind);
 }

@@ -50,4 +50,7 @@ extern const char * const store_value_layouts[STORE_VALUE_LAYOUTS][2];
  */
 void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes);
 
+/* The same with a store of a kind: STORE_BLOBS and so on, as store_make() */
+void store_begin_of(u64 size, const char *engine, const char *layout, u32 leaf_bytes, unsigned int kind);
+
 #endif /* CRAB_HOST_TEST_H */

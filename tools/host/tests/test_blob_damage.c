@@ -23,9 +23,8 @@
 
 static void begin(const char *engine, const char *layout, bool names)
 {
-	media = media_create(CRAB_POOL_OFFSET + 2 * LEAVES * 512);
-	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
-			   (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + 2 * LEAVES * 512, engine, layout, leaf_bytes_of(engine, layout),
+		       (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 }
 
 /* Attaches a store that may be damaged; is it read-only? */

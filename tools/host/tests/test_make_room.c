@@ -67,9 +67,8 @@ static const struct verb {
 /* A full store */
 static void begin(const char *engine, const char *layout)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout));
-	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
-			   STORE_BLOBS | STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout), engine, layout,
+		       leaf_bytes_of(engine, layout), STORE_BLOBS | STORE_COMMITS);
 	for (keys = 0; !put(keys); keys++)
 		;
 	tap_check(keys > 5, "%llu keys", keys);
