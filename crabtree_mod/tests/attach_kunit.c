@@ -12,12 +12,11 @@
 
 static int attach_init(struct kunit *test)
 {
-	int err = crab_test_init(test);
+	int err = crab_test_init_slotted(test);
 	u64 key;
 
 	if (err)
 		return err;
-	crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
 	for (key = 1; key <= ATTACH_KEYS; key++)
 		if (crab_test_put(test, key, key + 1))
 			return -ENOSPC;

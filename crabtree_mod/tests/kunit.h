@@ -44,6 +44,9 @@ struct crab_test {
 int crab_test_init(struct kunit *test);
 void crab_test_exit(struct kunit *test);
 
+/* Suite init: a slotted store, attached */
+int crab_test_init_slotted(struct kunit *test);
+
 /* Suite init: the same number of leaves of another size, on a zeroed media */
 int crab_test_resize(struct kunit *test, u32 leaf_bytes);
 

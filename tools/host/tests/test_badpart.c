@@ -82,15 +82,12 @@ static bool leaf_fails(const struct crab_geometry *geo, u64 leaf)
 
 static void test_parts(const char *const *subject)
 {
-	struct crab_store *store;
 	struct crab_geometry geo;
 	u32 used = 0;
 	u64 leaf;
 
 	badmedia_begin();
-	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
-	geo = store->engine->geo;
-	crab_store_detach(store);
+	geo = badmedia_ragged(subject, RECORDS, 256, there);
 	for (leaf = 0; leaf < LEAVES && used < USED; leaf++)
 		used += leaf_fails(&geo, leaf);
 	tap_ok(used > USED / 2, "badmem: %s: the parts of %u leaves", subject[1], used);
@@ -105,9 +102,7 @@ static void test_ends(const char *const *subject)
 	u64 leaves, first, key = KEYS;
 
 	badmedia_begin();
-	store = badmedia_fill_ragged(subject, 8, 256, there);
-	geo = store->engine->geo;
-	crab_store_detach(store);
+	geo = badmedia_ragged(subject, 8, 256, there);
 	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &first);
 	store = badmedia_attach(NULL);
 	while (!store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE))

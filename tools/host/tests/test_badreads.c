@@ -26,17 +26,6 @@ enum state {
 static bool there[KEYS];
 static enum state states[KEYS];	/* as searches find them */
 
-/* Returns the offset of the leaves */
-static u64 fill(const char *const *subject)
-{
-	u64 leaves;
-
-	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
-	leaves = store->engine->geo.pool_offset;
-	crab_store_detach(store);
-	return leaves;
-}
-
 /* Returns the number of lost keys */
 static u32 search_all(void)
 {
@@ -180,7 +169,7 @@ static void test_pages(const char *const *subject)
 	u64 page;
 
 	badmedia_begin();
-	fill(subject);
+	badmedia_ragged(subject, RECORDS, 256, there);
 	for (page = CRAB_HEAD_OFFSET; page < BAD_SIZE; page += BAD_PAGE) {
 		if (!badmedia_is_used(page))
 			continue;
@@ -226,7 +215,7 @@ static void test_changed(const char *const *subject)
 	u64 page;
 
 	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
+	page = round_up(badmedia_ragged(subject, RECORDS, 256, there).pool_offset, BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
 		if (!badmedia_is_used(page))
 			continue;
@@ -274,7 +263,7 @@ static void test_misplaced(const char *const *subject)
 	u64 deleted = 0, value;
 
 	badmedia_begin();
-	fill(subject);
+	badmedia_ragged(subject, RECORDS, 256, there);
 	store = badmedia_attach(NULL);
 	all = badmedia_count(store, KEYS - 1, false, &errors);
 	tap_check(!errors && there[VICTIM] && there[VICTIM + MOVED] && key_word(VICTIM), "no key");
@@ -324,7 +313,7 @@ static void leaf_find(const char *const *subject, struct leaf *leaf)
 {
 	u32 errors;
 
-	fill(subject);
+	badmedia_ragged(subject, RECORDS, 256, there);
 	memcpy(image, badmedia.base, BAD_SIZE);
 	store = badmedia_attach(NULL);
 	leaf->word = NULL;

@@ -11,17 +11,6 @@
 
 static bool there[KEYS];
 
-/* Returns the offset of the leaves */
-static u64 fill(const char *const *subject)
-{
-	u64 leaves;
-
-	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
-	leaves = store->engine->geo.pool_offset;
-	crab_store_detach(store);
-	return leaves;
-}
-
 /* The same by seeks, up to the first error */
 static u32 seek_each(bool back, u32 *errors)
 {
@@ -69,11 +58,11 @@ static void test_ones(const char *const *subject)
 	int how;
 
 	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
+	page = round_up(badmedia_ragged(subject, RECORDS, 256, there).pool_offset, BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
 		for (how = 0; how < 4 && badmedia_is_used(page); how++) {
 			scan_page(subject, page, how & 1, how & 2);
-			fill(subject);
+			badmedia_ragged(subject, RECORDS, 256, there);
 		}
 	}
 	tap_ok(true, "badmem: %s: a scan or a seek of all ones fails", subject[1]);
@@ -147,11 +136,11 @@ static void test_calls(const char *const *subject)
 	u64 page;
 
 	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
+	page = round_up(badmedia_ragged(subject, RECORDS, 256, there).pool_offset, BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
 		for (how = 0; how < CALLS && badmedia_is_used(page); how++) {
 			errors += call_page(subject, page, how);
-			fill(subject);
+			badmedia_ragged(subject, RECORDS, 256, there);
 		}
 	}
 	tap_ok(errors, "badmem: %s: all ones are not taken for records that are missing: %u errors",
