@@ -12,12 +12,11 @@
 
 static int attach_init(struct kunit *test)
 {
-	int err = crab_test_init(test);
+	int err = crab_test_init_slotted(test);
 	u64 key;
 
 	if (err)
 		return err;
-	crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
 	for (key = 1; key <= ATTACH_KEYS; key++)
 		if (crab_test_put(test, key, key + 1))
 			return -ENOSPC;
@@ -205,9 +204,4 @@ static struct kunit_case attach_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_attach_suite = {
-	.name = "crabtree_attach",
-	.init = attach_init,
-	.exit = crab_test_exit,
-	.test_cases = attach_cases,
-};
+CRAB_TEST_SUITE(attach, attach_init, crab_test_exit);

@@ -528,7 +528,4 @@ static struct kunit_case changing_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_changing_suite = {
-	.name = "crabtree_changing",
-	.test_cases = changing_cases,
-};
+CRAB_TEST_SUITE(changing, NULL, NULL);

@@ -469,9 +469,4 @@ static struct kunit_case conformance_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_conformance_suite = {
-	.name = "crabtree_conformance",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = conformance_cases,
-};
+CRAB_TEST_SUITE(conformance, crab_test_init, crab_test_exit);

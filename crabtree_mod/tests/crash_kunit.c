@@ -270,9 +270,4 @@ static struct kunit_case crash_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_crash_suite = {
-	.name = "crabtree_crash",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = crash_cases,
-};
+CRAB_TEST_SUITE(crash, crab_test_init, crab_test_exit);

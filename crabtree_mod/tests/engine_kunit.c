@@ -182,9 +182,4 @@ static struct kunit_case engine_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_engine_suite = {
-	.name = "crabtree_engine",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = engine_cases,
-};
+CRAB_TEST_SUITE(engine, crab_test_init, crab_test_exit);

@@ -108,9 +108,4 @@ static struct kunit_case format_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_format_suite = {
-	.name = "crabtree_format",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = format_cases,
-};
+CRAB_TEST_SUITE(format, crab_test_init, crab_test_exit);

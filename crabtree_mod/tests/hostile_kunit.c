@@ -90,9 +90,4 @@ static struct kunit_case hostile_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_hostile_suite = {
-	.name = "crabtree_hostile",
-	.init = hostile_init,
-	.exit = hostile_exit,
-	.test_cases = hostile_cases,
-};
+CRAB_TEST_SUITE(hostile, hostile_init, hostile_exit);

@@ -274,7 +274,4 @@ static struct kunit_case index_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_index_suite = {
-	.name = "crabtree_index",
-	.test_cases = index_cases,
-};
+CRAB_TEST_SUITE(index, NULL, NULL);

@@ -44,6 +44,9 @@ struct crab_test {
 int crab_test_init(struct kunit *test);
 void crab_test_exit(struct kunit *test);
 
+/* Suite init: a slotted store, attached */
+int crab_test_init_slotted(struct kunit *test);
+
 /* Suite init: the same number of leaves of another size, on a zeroed media */
 int crab_test_resize(struct kunit *test, u32 leaf_bytes);
 
@@ -107,23 +110,18 @@ struct crab_crash *crab_crash_begin(struct kunit *test, const char *engine, cons
 void crab_crash_put(struct crab_crash *c, u32 at, u64 value);
 void crab_crash_del(struct crab_crash *c, u32 at);
 
-extern struct kunit_suite crab_format_suite;
-extern struct kunit_suite crab_persist_suite;
-extern struct kunit_suite crab_index_suite;
-extern struct kunit_suite crab_pool_suite;
-extern struct kunit_suite crab_table_suite;
-extern struct kunit_suite crab_engine_suite;
-extern struct kunit_suite crab_leaf_suite;
-extern struct kunit_suite crab_smo_suite;
-extern struct kunit_suite crab_attach_suite;
-extern struct kunit_suite crab_conformance_suite;
-extern struct kunit_suite crab_crash_suite;
-extern struct kunit_suite crab_strategy_suite;
-extern struct kunit_suite crab_sorted_suite;
-extern struct kunit_suite crab_hostile_suite;
-extern struct kunit_suite crab_changing_suite;
-extern struct kunit_suite crab_parked_suite;
-extern struct kunit_suite crab_unfinished_suite;
-extern struct kunit_suite crab_restless_suite;
+/* The suite crabtree_NAME, of NAME_cases */
+#define CRAB_TEST_SUITE(_name, _init, _exit)			\
+	struct kunit_suite crab_##_name##_suite = {		\
+		.name = "crabtree_" #_name,			\
+		.init = _init, .exit = _exit,			\
+		.test_cases = _name##_cases,			\
+	}
+
+extern struct kunit_suite crab_format_suite, crab_persist_suite, crab_index_suite, crab_pool_suite,
+	crab_table_suite, crab_engine_suite, crab_leaf_suite, crab_smo_suite, crab_attach_suite,
+	crab_conformance_suite, crab_crash_suite, crab_strategy_suite, crab_sorted_suite,
+	crab_hostile_suite, crab_changing_suite, crab_parked_suite, crab_unfinished_suite,
+	crab_restless_suite;
 
 #endif /* CRABTREE_TESTS_KUNIT_H */

@@ -6,15 +6,6 @@
  */
 #include "kunit.h"
 
-static int leaf_init(struct kunit *test)
-{
-	int err = crab_test_init(test);
-
-	if (!err)
-		crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
-	return err;
-}
-
 /* Slot that holds @key; -1: none */
 static int leaf_slot_of(const struct crab_dleaf *leaf, u64 key)
 {
@@ -157,9 +148,4 @@ static struct kunit_case leaf_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_leaf_suite = {
-	.name = "crabtree_leaf",
-	.init = leaf_init,
-	.exit = crab_test_exit,
-	.test_cases = leaf_cases,
-};
+CRAB_TEST_SUITE(leaf, crab_test_init_slotted, crab_test_exit);

@@ -85,6 +85,15 @@ void crab_test_format(struct kunit *test, const char *engine, const char *layout
 	crab_test_attach(test, false);
 }
 
+int crab_test_init_slotted(struct kunit *test)
+{
+	int err = crab_test_init(test);
+
+	if (!err)
+		crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
+	return err;
+}
+
 int crab_test_put(struct kunit *test, u64 key, u64 value)
 {
 	struct crab_test *t = test->priv;

@@ -273,9 +273,4 @@ static struct kunit_case parked_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_parked_suite = {
-	.name = "crabtree_parked",
-	.init = parked_init,
-	.exit = crab_test_exit,
-	.test_cases = parked_cases,
-};
+CRAB_TEST_SUITE(parked, parked_init, crab_test_exit);

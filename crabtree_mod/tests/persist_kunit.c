@@ -449,9 +449,4 @@ static struct kunit_case persist_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_persist_suite = {
-	.name = "crabtree_persist",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = persist_cases,
-};
+CRAB_TEST_SUITE(persist, crab_test_init, crab_test_exit);

@@ -309,9 +309,4 @@ static struct kunit_case pool_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_pool_suite = {
-	.name = "crabtree_pool",
-	.init = pool_init,
-	.exit = pool_exit,
-	.test_cases = pool_cases,
-};
+CRAB_TEST_SUITE(pool, pool_init, pool_exit);

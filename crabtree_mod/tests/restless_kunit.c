@@ -195,7 +195,4 @@ static struct kunit_case restless_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_restless_suite = {
-	.name = "crabtree_restless",
-	.test_cases = restless_cases,
-};
+CRAB_TEST_SUITE(restless, NULL, NULL);

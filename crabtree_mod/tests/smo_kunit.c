@@ -5,15 +5,6 @@
  */
 #include "kunit.h"
 
-static int smo_init(struct kunit *test)
-{
-	int err = crab_test_init(test);
-
-	if (!err)
-		crab_test_format(test, "crab", "slotted", CRAB_TEST_LEAF);
-	return err;
-}
-
 static u32 smo_put_range(struct kunit *test, u64 from, u64 to, s64 step)
 {
 	u32 n = 0;
@@ -208,7 +199,7 @@ static struct kunit_case smo_cases[] = {
 
 struct kunit_suite crab_smo_suite = {
 	.name = "crabtree_structure",
-	.init = smo_init,
+	.init = crab_test_init_slotted,
 	.exit = crab_test_exit,
 	.test_cases = smo_cases,
 };

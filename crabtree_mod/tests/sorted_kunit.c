@@ -401,9 +401,4 @@ static struct kunit_case sorted_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_sorted_suite = {
-	.name = "crabtree_sorted",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = sorted_cases,
-};
+CRAB_TEST_SUITE(sorted, crab_test_init, crab_test_exit);

@@ -400,9 +400,4 @@ static int strategy_init(struct kunit *test)
 	return err ?: crab_test_resize(test, STRATEGY_LEAF);
 }
 
-struct kunit_suite crab_strategy_suite = {
-	.name = "crabtree_strategy",
-	.init = strategy_init,
-	.exit = crab_test_exit,
-	.test_cases = strategy_cases,
-};
+CRAB_TEST_SUITE(strategy, strategy_init, crab_test_exit);

@@ -327,9 +327,4 @@ static struct kunit_case unfinished_cases[] = {
 	{}
 };
 
-struct kunit_suite crab_unfinished_suite = {
-	.name = "crabtree_unfinished",
-	.init = crab_test_init,
-	.exit = crab_test_exit,
-	.test_cases = unfinished_cases,
-};
+CRAB_TEST_SUITE(unfinished, crab_test_init, crab_test_exit);

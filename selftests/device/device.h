@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <linux/crabtree.h>
 
 #include "harness.h"
@@ -97,6 +98,14 @@ static inline int dev_search(int fd, u64 key, u32 flags, struct crabtree_search 
 	s->flags = flags;
 	s->key = key;
 	return call(fd, CRABTREE_SEARCH, s);
+}
+
+static inline u64 now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
 }
 
 static inline int dev_get(int fd, u64 key, u64 *value)

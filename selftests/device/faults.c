@@ -91,40 +91,19 @@ static void reading(const char *engine, const char *layout)
 	told();
 }
 
-TEST(read_slotted, "faults: INFO, SEARCH, SCAN, CHECK and open, slotted leaves")
-{
-	reading("crab", "slotted");
-}
+#define READ_TEST(fn, engine, layout, text)				\
+	TEST(fn, "faults: INFO, SEARCH, SCAN, CHECK and open, " text)	\
+	{								\
+		reading(engine, layout);				\
+	}
 
-TEST(read_sorted, "faults: INFO, SEARCH, SCAN, CHECK and open, sorted leaves")
-{
-	reading("crab", "sorted");
-}
-
-TEST(read_nvtree, "faults: INFO, SEARCH, SCAN, CHECK and open, engine nvtree")
-{
-	reading("nvtree", "append");
-}
-
-TEST(read_fastfair, "faults: INFO, SEARCH, SCAN, CHECK and open, engine fastfair")
-{
-	reading("fastfair", "shift");
-}
-
-TEST(read_clfb, "faults: INFO, SEARCH, SCAN, CHECK and open, engine clfb")
-{
-	reading("clfb", "inplace");
-}
-
-TEST(read_nbtree, "faults: INFO, SEARCH, SCAN, CHECK and open, engine nbtree")
-{
-	reading("nbtree", "adr");
-}
-
-TEST(read_eadr, "faults: INFO, SEARCH, SCAN, CHECK and open, layout eadr")
-{
-	reading("nbtree", "eadr");
-}
+READ_TEST(read_slotted, "crab", "slotted", "slotted leaves")
+READ_TEST(read_sorted, "crab", "sorted", "sorted leaves")
+READ_TEST(read_nvtree, "nvtree", "append", "engine nvtree")
+READ_TEST(read_fastfair, "fastfair", "shift", "engine fastfair")
+READ_TEST(read_clfb, "clfb", "inplace", "engine clfb")
+READ_TEST(read_nbtree, "nbtree", "adr", "engine nbtree")
+READ_TEST(read_eadr, "nbtree", "eadr", "layout eadr")
 
 /* Writing calls: done whole, or not at all */
 
@@ -152,40 +131,19 @@ static void writing(const char *engine, const char *layout)
 	write_all(&trial);
 }
 
-TEST(write_slotted, "faults: INSERT and DELETE, slotted leaves")
-{
-	writing("crab", "slotted");
-}
+#define WRITE_TEST(fn, engine, layout, text)				\
+	TEST(fn, "faults: INSERT and DELETE, " text)			\
+	{								\
+		writing(engine, layout);				\
+	}
 
-TEST(write_sorted, "faults: INSERT and DELETE, sorted leaves")
-{
-	writing("crab", "sorted");
-}
-
-TEST(write_nvtree, "faults: INSERT and DELETE, engine nvtree")
-{
-	writing("nvtree", "append");
-}
-
-TEST(write_fastfair, "faults: INSERT and DELETE, engine fastfair")
-{
-	writing("fastfair", "shift");
-}
-
-TEST(write_clfb, "faults: INSERT and DELETE, engine clfb")
-{
-	writing("clfb", "inplace");
-}
-
-TEST(write_nbtree, "faults: INSERT and DELETE, engine nbtree")
-{
-	writing("nbtree", "adr");
-}
-
-TEST(write_eadr, "faults: INSERT and DELETE, layout eadr")
-{
-	writing("nbtree", "eadr");
-}
+WRITE_TEST(write_slotted, "crab", "slotted", "slotted leaves")
+WRITE_TEST(write_sorted, "crab", "sorted", "sorted leaves")
+WRITE_TEST(write_nvtree, "nvtree", "append", "engine nvtree")
+WRITE_TEST(write_fastfair, "fastfair", "shift", "engine fastfair")
+WRITE_TEST(write_clfb, "clfb", "inplace", "engine clfb")
+WRITE_TEST(write_nbtree, "nbtree", "adr", "engine nbtree")
+WRITE_TEST(write_eadr, "nbtree", "eadr", "layout eadr")
 
 #define BATCH		120
 

@@ -241,20 +241,15 @@ TEST(hot, "the same where all want the same few keys")
 	run_rounds(fresh_store(512), 6, false);
 }
 
-TEST(sorted, "the same of sorted leaves")
-{
-	run_rounds(fresh_store_of("crab", "sorted", 512), 200, false);
-}
+#define ROUNDS_TEST(fn, engine, layout, text)					\
+	TEST(fn, text)								\
+	{									\
+		run_rounds(fresh_store_of(engine, layout, 512), 200, false);	\
+	}
 
-TEST(nvtree, "the same of the engine nvtree")
-{
-	run_rounds(fresh_store_of("nvtree", "append", 512), 200, false);
-}
-
-TEST(fastfair, "the same of the engine fastfair")
-{
-	run_rounds(fresh_store_of("fastfair", "shift", 512), 200, false);
-}
+ROUNDS_TEST(sorted, "crab", "sorted", "the same of sorted leaves")
+ROUNDS_TEST(nvtree, "nvtree", "append", "the same of the engine nvtree")
+ROUNDS_TEST(fastfair, "fastfair", "shift", "the same of the engine fastfair")
 
 TEST(clfb, "the same of the engine clfb")
 {
@@ -262,20 +257,9 @@ TEST(clfb, "the same of the engine clfb")
 	run_rounds(fresh_store_of("clfb", "encoded", 64), 200, false);
 }
 
-TEST(nbtree, "the same of the engine nbtree")
-{
-	run_rounds(fresh_store_of("nbtree", "adr", 512), 200, false);
-}
-
-TEST(eadr, "the same of its layout eadr")
-{
-	run_rounds(fresh_store_of("nbtree", "eadr", 512), 200, false);
-}
-
-TEST(in_dram, "the same of the engine in DRAM")
-{
-	run_rounds(fresh_store_of("volatile", "", 512), 200, false);
-}
+ROUNDS_TEST(nbtree, "nbtree", "adr", "the same of the engine nbtree")
+ROUNDS_TEST(eadr, "nbtree", "eadr", "the same of its layout eadr")
+ROUNDS_TEST(in_dram, "volatile", "", "the same of the engine in DRAM")
 
 TEST(adds, "adds of four threads to the same few keys: each sum has all of them")
 {

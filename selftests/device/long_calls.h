@@ -8,8 +8,6 @@
 #ifndef SELFTEST_LONG_CALLS_H
 #define SELFTEST_LONG_CALLS_H
 
-#include <time.h>
-
 #include "device.h"
 
 #define BATCH	CRABTREE_BATCH_MAX
@@ -21,14 +19,6 @@
 static struct crabtree_batch_op ops[BATCH];
 
 static void *scan_room;
-
-static inline u64 now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
-}
 
 static inline void long_check(int fd)
 {

@@ -542,45 +542,20 @@ static void model_test(const char *engine, const char *layout, u32 leaf_bytes)
 	close(fd);
 }
 
-TEST(model_512, "20000 random operations against a model, leaves of 512")
-{
-	model_test("", "", 512);
-}
+#define MODEL_TEST(fn, engine, layout, leaf_bytes, text)		\
+	TEST(fn, "20000 random operations against a model, " text)	\
+	{								\
+		model_test(engine, layout, leaf_bytes);			\
+	}
 
-TEST(model_1024, "20000 random operations against a model, leaves of 1024")
-{
-	model_test("", "", 1024);
-}
-
-TEST(model_8192, "20000 random operations against a model, leaves of 8192")
-{
-	model_test("", "", 8192);
-}
-
-TEST(model_sorted_512, "20000 random operations against a model, layout sorted, leaves of 512")
-{
-	model_test("crab", "sorted", 512);
-}
-
-TEST(model_sorted_1024, "20000 random operations against a model, layout sorted, leaves of 1024")
-{
-	model_test("crab", "sorted", 1024);
-}
-
-TEST(model_nvtree, "20000 random operations against a model, engine nvtree")
-{
-	model_test("nvtree", "append", 512);
-}
-
-TEST(model_fastfair, "20000 random operations against a model, engine fastfair")
-{
-	model_test("fastfair", "shift", 512);
-}
-
-TEST(model_clfb, "20000 random operations against a model, engine clfb, layout inplace")
-{
-	model_test("clfb", "inplace", 512);
-}
+MODEL_TEST(model_512, "", "", 512, "leaves of 512")
+MODEL_TEST(model_1024, "", "", 1024, "leaves of 1024")
+MODEL_TEST(model_8192, "", "", 8192, "leaves of 8192")
+MODEL_TEST(model_sorted_512, "crab", "sorted", 512, "layout sorted, leaves of 512")
+MODEL_TEST(model_sorted_1024, "crab", "sorted", 1024, "layout sorted, leaves of 1024")
+MODEL_TEST(model_nvtree, "nvtree", "append", 512, "engine nvtree")
+MODEL_TEST(model_fastfair, "fastfair", "shift", 512, "engine fastfair")
+MODEL_TEST(model_clfb, "clfb", "inplace", 512, "engine clfb, layout inplace")
 
 TEST(model_clfb_lines, "20000 random operations against a model, engine clfb, two lines, and leaves of one")
 {
@@ -594,7 +569,4 @@ TEST(model_nbtree, "20000 random operations against a model, engine nbtree, both
 	model_test("nbtree", "eadr", 512);
 }
 
-TEST(model_volatile, "20000 random operations against a model, engine volatile")
-{
-	model_test("volatile", "", 512);
-}
+MODEL_TEST(model_volatile, "volatile", "", 512, "engine volatile")

@@ -5,8 +5,8 @@
 # print one KTAP stream. The plan comes first: each program reports how many tests
 # it has; fewer results than that are a failure. Programs work on a device over
 # ram=512K, signals and freezing over one on which a call takes its time; scripts load the module
-# as they need it. faults, faults_values, loading and drain are run where they are named: they want a kernel
-# that can fail, or another module.
+# as they need it. stress, faults, faults_values, loading and drain are run where they are named: the first takes
+# long, the others want a kernel that can fail, or another module.
 #
 # shellcheck disable=SC3043
 . "$(dirname "$0")/lib.sh"

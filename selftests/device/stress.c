@@ -416,42 +416,17 @@ static void stress(const char *engine, const char *layout, bool changes)
 		EXPECT_TRUE(has_changed());
 }
 
-TEST(slotted, "slotted leaves")
-{
-	stress("crab", "slotted", true);
-}
+#define STRESS_TEST(fn, engine, layout, changes, text)	\
+	TEST(fn, text)					\
+	{						\
+		stress(engine, layout, changes);	\
+	}
 
-TEST(sorted, "sorted leaves")
-{
-	stress("crab", "sorted", true);
-}
-
-TEST(nvtree, "the engine nvtree")
-{
-	stress("nvtree", "append", true);
-}
-
-TEST(fastfair, "the engine fastfair")
-{
-	stress("fastfair", "shift", true);
-}
-
-TEST(clfb, "the engine clfb")
-{
-	stress("clfb", "inplace", true);
-}
-
-TEST(nbtree, "the engine nbtree")
-{
-	stress("nbtree", "adr", true);
-}
-
-TEST(eadr, "its layout eadr")
-{
-	stress("nbtree", "eadr", true);
-}
-
-TEST(volatile_engine, "the volatile engine")
-{
-	stress("volatile", "", false);
-}
+STRESS_TEST(slotted, "crab", "slotted", true, "slotted leaves")
+STRESS_TEST(sorted, "crab", "sorted", true, "sorted leaves")
+STRESS_TEST(nvtree, "nvtree", "append", true, "the engine nvtree")
+STRESS_TEST(fastfair, "fastfair", "shift", true, "the engine fastfair")
+STRESS_TEST(clfb, "clfb", "inplace", true, "the engine clfb")
+STRESS_TEST(nbtree, "nbtree", "adr", true, "the engine nbtree")
+STRESS_TEST(eadr, "nbtree", "eadr", true, "its layout eadr")
+STRESS_TEST(volatile_engine, "volatile", "", false, "the volatile engine")

@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "observe.h"
 
@@ -256,14 +255,6 @@ TEST(batch, "unbind under a BATCH: it returns how many operations it has done")
 #define CHECK_US	100000	/* a CHECK that takes so long can be met in its middle */
 
 static atomic_int check_rc;
-
-static u64 now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
-}
 
 static bool batch_of_new(int fd, u64 key)
 {

@@ -99,12 +99,7 @@ func TestBlobs(t *testing.T) {
 		store, err := Open(path)
 		must(t, err)
 		sameBlobs(t, store, model)
-		damage, err := store.Check()
-		must(t, err)
-		if damage.Errors != 0 {
-			t.Fatal(damage)
-		}
-		must(t, store.Close())
+		closeSound(t, store)
 	}
 }
 

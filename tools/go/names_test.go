@@ -127,12 +127,7 @@ func TestNames(t *testing.T) {
 		for _, prefix := range []string{"", "plc/l", "\xff", "x"} {
 			sameNames(t, store, model, prefix)
 		}
-		damage, err := store.Check()
-		must(t, err)
-		if damage.Errors != 0 {
-			t.Fatal(damage)
-		}
-		must(t, store.Close())
+		closeSound(t, store)
 	}
 }
 

@@ -121,6 +121,17 @@ func compare(t *testing.T, store *Store, model map[uint64]uint64) {
 	}
 }
 
+// closeSound closes a store in which CHECK finds no damage.
+func closeSound(t *testing.T, store *Store) {
+	t.Helper()
+	damage, err := store.Check()
+	must(t, err)
+	if damage.Errors != 0 {
+		t.Fatal(damage)
+	}
+	must(t, store.Close())
+}
+
 func TestMap(t *testing.T) {
 	for _, options := range engines {
 		t.Run(options.Engine+options.Layout, func(t *testing.T) {
@@ -130,12 +141,7 @@ func TestMap(t *testing.T) {
 				step(t, store, model, random)
 			}
 			compare(t, store, model)
-			damage, err := store.Check()
-			must(t, err)
-			if damage.Errors != 0 {
-				t.Fatal(damage)
-			}
-			must(t, store.Close())
+			closeSound(t, store)
 		})
 	}
 }

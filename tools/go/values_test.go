@@ -160,12 +160,7 @@ func TestCommitValues(t *testing.T) {
 		must(t, err)
 		both.Store = store
 		both.same(t)
-		damage, err := store.Check()
-		must(t, err)
-		if damage.Errors != 0 {
-			t.Fatal(damage)
-		}
-		must(t, store.Close())
+		closeSound(t, store)
 	}
 }
 

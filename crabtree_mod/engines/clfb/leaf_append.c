@@ -48,11 +48,6 @@ static u64 word_mask(u32 room, u32 word)
 	return room - from >= WORD_BITS ? ~0ULL : (1ULL << (room - from)) - 1;
 }
 
-bool crab_clfb_append_holds(const struct clfb_tree *tree, u64 leaf)
-{
-	return true;
-}
-
 /* Words of the bitmap that have bits of slots */
 static u32 slot_words(const struct clfb_tree *tree)
 {

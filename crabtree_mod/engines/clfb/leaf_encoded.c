@@ -242,13 +242,6 @@ int crab_clfb_encoded_sorted(const struct clfb_tree *tree, u64 leaf, struct crab
 	return r.count;
 }
 
-/* A line is loaded twice already */
-bool crab_clfb_encoded_agrees(const struct clfb_tree *tree, u64 leaf,
-			      const struct crab_record *records, u32 count)
-{
-	return true;
-}
-
 static const char *records_fault(const struct leaf_records *r, const struct clfb_place *place)
 {
 	u32 i;

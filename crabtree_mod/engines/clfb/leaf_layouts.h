@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * This file declares the verbs on a leaf of each layout, which leaf.c calls: `append` for leaves
- * with slots, `encoded` for leaves of one line. Both have the same verbs; leaf.h documents them.
+ * with slots, `encoded` for leaves of one line. Both have the same verbs, but for two checks;
+ * leaf.h documents them.
  *
  * Locking: as leaf.h.
  */
@@ -11,7 +12,6 @@
 #include "leaf.h"
 
 #define CLFB_LEAF_VERBS(layout)									\
-bool crab_clfb_##layout##_holds(const struct clfb_tree *tree, u64 leaf);			\
 int crab_clfb_##layout##_find(const struct clfb_tree *tree, u64 leaf, u64 key);			\
 u64 crab_clfb_##layout##_value(const struct clfb_tree *tree, u64 leaf, u32 slot);		\
 u32 crab_clfb_##layout##_count(const struct clfb_tree *tree, u64 leaf);				\
@@ -20,8 +20,6 @@ int crab_clfb_##layout##_near(const struct clfb_tree *tree, const struct clfb_pl
 	u64 key, enum crab_seek_dir dir, struct crab_record *record);				\
 int crab_clfb_##layout##_sorted(const struct clfb_tree *tree, u64 leaf,				\
 	struct crab_record *records);								\
-bool crab_clfb_##layout##_agrees(const struct clfb_tree *tree, u64 leaf,			\
-	const struct crab_record *records, u32 count);						\
 const char *crab_clfb_##layout##_fault(const struct clfb_tree *tree,				\
 	const struct clfb_place *place, u32 *count);						\
 bool crab_clfb_##layout##_add(struct clfb_write *write, u64 leaf,				\
@@ -33,5 +31,8 @@ void crab_clfb_##layout##_fresh(struct crab_flow *flow, const struct crab_geomet
 
 CLFB_LEAF_VERBS(append);
 CLFB_LEAF_VERBS(encoded);
+bool crab_clfb_append_agrees(const struct clfb_tree *tree, u64 leaf,
+			     const struct crab_record *records, u32 count);
+bool crab_clfb_encoded_holds(const struct clfb_tree *tree, u64 leaf);
 
 #endif /* CRABTREE_ENGINES_CLFB_LEAF_LAYOUTS_H */

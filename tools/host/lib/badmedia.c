@@ -73,6 +73,15 @@ struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records,
 	return store;
 }
 
+struct crab_geometry badmedia_ragged(const char *const *subject, u32 records, u32 run, bool *there)
+{
+	struct crab_store *store = badmedia_fill_ragged(subject, records, run, there);
+	struct crab_geometry geo = store->engine->geo;
+
+	crab_store_detach(store);
+	return geo;
+}
+
 struct crab_store *badmedia_attach(struct crab_attach_report *report)
 {
 	struct crab_attach_report own;

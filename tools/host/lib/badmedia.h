@@ -61,6 +61,9 @@ void badmedia_fill(const char *engine, const char *layout, u32 leaf_bytes,
 struct crab_store *badmedia_fill_ragged(const char *const *subject, u32 records, u32 run,
 					bool *there);
 
+/* The same, detached; returns its geometry */
+struct crab_geometry badmedia_ragged(const char *const *subject, u32 records, u32 run, bool *there);
+
 /* Does a page of the region have any byte but 0? */
 bool badmedia_is_used(u64 page);
 

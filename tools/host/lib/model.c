@@ -426,8 +426,33 @@ struct crab_store *store_format_attach(struct crab_media *media, const char *eng
 	return store_make(media, engine, layout, leaf_bytes, STORE_RECORDS);
 }
 
+void wake_none(void *arg)
+{
+}
+
+bool stop_always(void *arg)
+{
+	return true;
+}
+
+const char * const store_layouts[STORE_LAYOUTS][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "fastfair", "shift" }, { "nvtree", "append" },
+	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "nbtree", "adr" },
+	{ "nbtree", "eadr" }, { "clfb", "encoded" },
+};
+
+const char * const store_value_layouts[STORE_VALUE_LAYOUTS][2] = {
+	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
+	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" }, { "clfb", "encoded" },
+};
+
 void store_begin(u64 size, const char *engine, const char *layout, u32 leaf_bytes)
 {
+	store_begin_of(size, engine, layout, leaf_bytes, STORE_RECORDS);
+}
+
+void store_begin_of(u64 size, const char *engine, const char *layout, u32 leaf_bytes, unsigned int kind)
+{
 	media = media_create(size);
-	store = store_format_attach(&media, engine, layout, leaf_bytes);
+	store = store_make(&media, engine, layout, leaf_bytes, kind);
 }

@@ -54,10 +54,9 @@ static const struct arrival {
 
 static void test_arrival(const char *layout, const struct arrival *arrival)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + KEYS / 8 * LEAF_BYTES);
-	struct crab_store *store = store_format_attach(&media, "crab", layout, LEAF_BYTES);
 	u64 i, percent;
 
+	store_begin(CRAB_POOL_OFFSET + KEYS / 8 * LEAF_BYTES, "crab", layout, LEAF_BYTES);
 	for (i = 0; i < KEYS; i++)
 		tap_check(!store_insert(store, arrival->key(i, KEYS), i, CRAB_INSERT_CREATE),
 			  "key %llu", i);

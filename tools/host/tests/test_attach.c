@@ -115,12 +115,11 @@ static void lone_cut(struct crab_media *media, const struct clfb_tree *tree)
 /* A writer was attached, and its superblock is damaged: the other copy has the state "clean" */
 static void test_lone(void)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + 128 * 1024);
-	struct crab_store *store = store_format_attach(&media, "clfb", "inplace", 512);
 	struct crab_attach_report report;
 	u32 i, found = 0;
 	u64 value;
 
+	store_begin(CRAB_POOL_OFFSET + 128 * 1024, "clfb", "inplace", 512);
 	for (i = 0; i < LONE_KEYS; i++)
 		store_put(store, i, i);
 	lone_cut(&media, clfb_tree_of(store->engine));
@@ -191,10 +190,9 @@ static void parts_compare(struct crab_media *media, u64 bad)
 
 static void test_parts(const char *layout)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + PARTS_LEAVES * 512);
-	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
 	u64 i;
 
+	store_begin(CRAB_POOL_OFFSET + PARTS_LEAVES * 512, "crab", layout, 512);
 	for (i = 0; i < PARTS_KEYS; i++)
 		store_insert(store, i * 0x9e3779b97f4a7c15ULL, i, CRAB_INSERT_CREATE);
 	crab_store_detach(store);
@@ -309,11 +307,10 @@ static void home_compare(const struct crab_tree *tree)
 
 static void test_homes(u32 leaf_bytes)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + (1 << 20));
-	struct crab_store *store = store_format_attach(&media, "crab", "slotted", leaf_bytes);
 	u64 seed = 1;
 	u32 i;
 
+	store_begin(CRAB_POOL_OFFSET + (1 << 20), "crab", "slotted", leaf_bytes);
 	for (i = 0; i < HOME_KEYS; i++)
 		store_insert(store, rng(&seed), i, CRAB_INSERT_CREATE);
 	home_compare(crab_tree_of(store->engine));
@@ -380,10 +377,9 @@ static void twice_plant(struct crab_media *media, u32 from, u32 to)
 
 static void test_twice(const char *engine, const char *layout)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + TWICE_LEAVES * 1024);
-	struct crab_store *store = store_format_attach(&media, engine, layout, 1024);
 	u32 i;
 
+	store_begin(CRAB_POOL_OFFSET + TWICE_LEAVES * 1024, engine, layout, 1024);
 	for (i = 0; i < TWICE_KEYS; i++)
 		store_insert(store, twice_key(i), TWICE_VALUE + i, CRAB_INSERT_CREATE);
 	crab_store_detach(store);
@@ -401,9 +397,7 @@ static void test_twice(const char *engine, const char *layout)
 static struct crab_media birth_format(const char *engine, const char *layout,
 				      struct crab_geometry *geo)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + BIRTH_LEAVES * BIRTH_BYTES);
-	struct crab_store *store = store_format_attach(&media, engine, layout, BIRTH_BYTES);
-
+	store_begin(CRAB_POOL_OFFSET + BIRTH_LEAVES * BIRTH_BYTES, engine, layout, BIRTH_BYTES);
 	*geo = store->engine->geo;
 	crab_store_detach(store);
 	return media;
@@ -506,14 +500,13 @@ static void test_births(const char *engine, const char *layout)
 /* Without the header of the first leaf only its keys are lost */
 static void test_first(void)
 {
-	struct crab_media media = media_create(1 << 18);
-	struct crab_store *store = store_format_attach(&media, "nvtree", "", 512);
 	struct crab_attach_report report;
 	u32 key, keys = 1000, lost = 0;
 	struct nv_place first;
 	u64 value;
 	int err;
 
+	store_begin(1 << 18, "nvtree", "", 512);
 	for (key = 0; key < keys; key++)
 		tap_check(!store_insert(store, key, key, CRAB_INSERT_CREATE), "%u", key);
 	crab_nv_find_range(nv_tree_of(store->engine), 0, &first);

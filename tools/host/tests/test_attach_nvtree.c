@@ -423,12 +423,10 @@ static void ff_find(struct crab_engine *engine)
 
 static void begin(const char *engine)
 {
-	struct crab_store *store;
 	u64 key;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * NV_BYTES);
-	store = store_format_attach(&media, engine, "",
-				    strcmp(engine, "nvtree") ? FF_BYTES : NV_BYTES);
+	store_begin(CRAB_POOL_OFFSET + LEAVES * NV_BYTES, engine, "",
+		    strcmp(engine, "nvtree") ? FF_BYTES : NV_BYTES);
 	geo = store->engine->geo;
 	for (key = 1; key <= RECORDS; key++)
 		tap_check(!store_put(store, key * 10, key), "insert");

@@ -14,18 +14,6 @@
 #define NODES	32U	/* the same */
 #define USED	12U	/* of them are enough */
 
-static const char * const subjects[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
-/* Those whose first leaf is at the start of the pool, and that use the last one, too */
-static const char * const whole[][2] = {
-	{ "nvtree", "append" }, { "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
 static bool there[KEYS];
 
 static u32 lost_keys(struct crab_store *store)
@@ -94,15 +82,12 @@ static bool leaf_fails(const struct crab_geometry *geo, u64 leaf)
 
 static void test_parts(const char *const *subject)
 {
-	struct crab_store *store;
 	struct crab_geometry geo;
 	u32 used = 0;
 	u64 leaf;
 
 	badmedia_begin();
-	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
-	geo = store->engine->geo;
-	crab_store_detach(store);
+	geo = badmedia_ragged(subject, RECORDS, 256, there);
 	for (leaf = 0; leaf < LEAVES && used < USED; leaf++)
 		used += leaf_fails(&geo, leaf);
 	tap_ok(used > USED / 2, "badmem: %s: the parts of %u leaves", subject[1], used);
@@ -117,9 +102,7 @@ static void test_ends(const char *const *subject)
 	u64 leaves, first, key = KEYS;
 
 	badmedia_begin();
-	store = badmedia_fill_ragged(subject, 8, 256, there);
-	geo = store->engine->geo;
-	crab_store_detach(store);
+	geo = badmedia_ragged(subject, 8, 256, there);
 	part_fails(geo.pool_offset - CRAB_LINE, 2 * CRAB_LINE, &first);
 	store = badmedia_attach(NULL);
 	while (!store_insert(store, key, BAD_VALUE(key), CRAB_INSERT_CREATE))
@@ -159,10 +142,11 @@ int main(void)
 	u32 i;
 
 	crab_host_log = log_keep;
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_parts(subjects[i]);
-	for (i = 0; i < ARRAY_SIZE(whole); i++)
-		test_ends(whole[i]);
+	for (i = 0; i < STORE_LAYOUTS; i++)
+		test_parts(store_layouts[i]);
+	/* Those whose first leaf is at the start of the pool, and that use the last one, too */
+	for (i = STORE_NVTREE; i < STORE_ENCODED; i++)
+		test_ends(store_layouts[i]);
 	test_nodes();
 	return tap_done();
 }

@@ -35,11 +35,6 @@ struct run {
 
 static u8 buffer[LONGEST], value[LONGEST];
 
-static const char * const engines[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
-};
-
 /* Keys at both ends of the range, and the lowest ones */
 static u64 key_of(u32 i)
 {
@@ -178,26 +173,12 @@ static void list_holds(struct run *r, u32 from)
 	tap_check(!n && at == KEYS, "list from %u ends at %u: %d", from, at, n);
 }
 
-static bool check_finds_nothing(struct run *r)
-{
-	struct crab_check_report report;
-	int err = crab_store_check(r->store, &report);
-
-	if (err || report.damage.count)
-		tap_fail("check: %d, at %llu: %s", err, report.damage.offset, report.damage.what);
-	return !err && !report.damage.count;
-}
-
 /* A restart finds all free space again: as many lines are in use, and no slab more */
 static void step_restart(struct run *r, bool clean)
 {
 	u64 lines = r->store->blobs->extents.lines, lent = r->store->blobs->extents.lent;
 
-	if (clean)
-		crab_store_detach(r->store);
-	else
-		crab_store_abandon(r->store);
-	r->store = store_attach(&r->media);
+	r->store = clean ? store_again(r->store) : store_cut(r->store);
 	tap_check(r->store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
 		  r->store->blobs->extents.lines, lines);
 	tap_check(r->store->blobs->extents.lent == lent, "%llu slabs, not %llu",
@@ -233,7 +214,7 @@ static void test_model(const char *engine, const char *layout, u32 leaves)
 	for (i = 0; i < KEYS; i++)
 		key_holds(&r, i);
 	list_holds(&r, 0);
-	check_finds_nothing(&r);
+	store_check_good(r.store);
 	for (i = 0; i < KEYS; i++)
 		if (r.key[i].there)
 			step_erase(&r, i);
@@ -335,7 +316,7 @@ static void test_full(const char *engine, const char *layout)
 	tap_check(again >= first - first / 10, "%u fit again of %u", again, first);
 	step_restart(&r, true);
 	tap_check(!fill(&r, 900), "a full store has no room to replace a value");
-	check_finds_nothing(&r);
+	store_check_good(r.store);
 	tap_ok(first > 500, "%s %s: %u blobs of 900 bytes fill 1 MiB; they can be erased, and fit again",
 	       engine, layout, first);
 	store_end(r.store);
@@ -387,7 +368,7 @@ static void test_evacuation(const char *engine, const char *layout, bool urgent)
 	versions_read(&r, blobs, after);
 	for (i = 0; i < blobs; i += 4)
 		tap_check(before[i] == after[i], "version of key %u", i);
-	check_finds_nothing(&r);
+	store_check_good(r.store);
 	step_restart(&r, true);
 	versions_read(&r, blobs, after);
 	tap_check(urgent || lent > r.store->blobs->extents.lent, "%llu slabs returned, %llu are left",
@@ -524,8 +505,7 @@ static void test_versions(void)
 			  before);
 		before = put.version;
 		crab_blob_erase(r.store, &erase);
-		crab_store_abandon(r.store);
-		r.store = store_attach(&r.media);
+		r.store = store_cut(r.store);
 	}
 	r.store->blobs->birth = r.store->blobs->birth_end + (1 << CRAB_BIRTHS_SHIFT) - 1;
 	r.store->blobs->birth_end = r.store->blobs->birth + 1;
@@ -543,12 +523,12 @@ int main(void)
 	u32 i;
 
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
-	for (i = 0; i < ARRAY_SIZE(engines); i++) {
-		test_model(engines[i][0], engines[i][1], LEAVES);
-		test_model(engines[i][0], engines[i][1], 96);
-		test_full(engines[i][0], engines[i][1]);
-		test_evacuation(engines[i][0], engines[i][1], false);
-		test_evacuation(engines[i][0], engines[i][1], true);
+	for (i = 0; i < STORE_VALUE_LAYOUTS; i++) {
+		test_model(store_value_layouts[i][0], store_value_layouts[i][1], LEAVES);
+		test_model(store_value_layouts[i][0], store_value_layouts[i][1], 96);
+		test_full(store_value_layouts[i][0], store_value_layouts[i][1]);
+		test_evacuation(store_value_layouts[i][0], store_value_layouts[i][1], false);
+		test_evacuation(store_value_layouts[i][0], store_value_layouts[i][1], true);
 	}
 	test_refused();
 	test_format();

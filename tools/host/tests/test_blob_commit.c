@@ -41,16 +41,6 @@ static struct crab_blob_commit commit;
 static u32 keys[CRAB_COMMIT_MAX];	/* of its operations */
 static u8 values[CRAB_COMMIT_MAX][LONGEST], buffer[LONGEST];
 
-static const char * const engines[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
-};
-
-/* No reader waits */
-static void wake(void *arg)
-{
-}
-
 static u64 key_of(u32 i)
 {
 	return i == KEYS - 1 ? CRAB_KEY_EMPTY - 1 : i * 3;
@@ -255,11 +245,7 @@ static void restart(struct run *r)
 {
 	u64 lines = r->store->blobs->extents.lines;
 
-	if (rng_below(&r->seed, 2))
-		crab_store_detach(r->store);
-	else
-		crab_store_abandon(r->store);
-	r->store = store_attach(&r->media);
+	r->store = rng_below(&r->seed, 2) ? store_again(r->store) : store_cut(r->store);
 	tap_check(r->store->blobs->extents.lines == lines, "%llu lines in use, not %llu",
 		  r->store->blobs->extents.lines, lines);
 }
@@ -295,7 +281,7 @@ static void test_random(const char *engine, const char *layout, bool names, u32 
 static void test_observed(bool names)
 {
 	const struct crab_watch_options watched = {
-		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake,
+		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake_none,
 	};
 	struct crab_change changes[CRAB_COMMIT_MAX + 1];
 	struct crab_change_name texts[CRAB_COMMIT_MAX + 1];
@@ -525,16 +511,16 @@ int main(void)
 	u32 i, names;
 
 	for (names = 0; names < 2; names++) {
-		for (i = 0; i < ARRAY_SIZE(engines); i++) {
-			test_random(engines[i][0], engines[i][1], names, LEAVES);
-			test_random(engines[i][0], engines[i][1], names, FEW_LEAVES);
+		for (i = 0; i < STORE_VALUE_LAYOUTS; i++) {
+			test_random(store_value_layouts[i][0], store_value_layouts[i][1], names, LEAVES);
+			test_random(store_value_layouts[i][0], store_value_layouts[i][1], names, FEW_LEAVES);
 		}
 		test_observed(names);
 		test_bad(names);
 		test_full(names);
 	}
-	for (i = 0; i < ARRAY_SIZE(engines); i++)
-		test_counts(engines[i][0], engines[i][1]);
+	for (i = 0; i < STORE_VALUE_LAYOUTS; i++)
+		test_counts(store_value_layouts[i][0], store_value_layouts[i][1]);
 	test_kinds();
 	test_lengths();
 	return tap_done();

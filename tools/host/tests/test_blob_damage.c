@@ -18,19 +18,13 @@
 #define NODES		8192U
 #define SLAB_OFFSET	(CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, slab_bytes))
 
-/* The crc of a leaf of `encoded` covers its words */
-static const char * const engines[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "nbtree", "" }, { "nbtree", "eadr" }, { "clfb", "encoded" },
-};
-
-#define PLAIN		(ARRAY_SIZE(engines) - 1)
+/* The crc of a leaf of `encoded`, which is the last one, covers its words */
+#define PLAIN		(STORE_VALUE_LAYOUTS - 1)
 
 static void begin(const char *engine, const char *layout, bool names)
 {
-	media = media_create(CRAB_POOL_OFFSET + 2 * LEAVES * 512);
-	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
-			   (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + 2 * LEAVES * 512, engine, layout, leaf_bytes_of(engine, layout),
+		       (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 }
 
 /* Attaches a store that may be damaged; is it read-only? */
@@ -523,11 +517,11 @@ int main(void)
 	test_sizes();
 	test_changed_size();
 	for (i = 0; i < PLAIN; i++)
-		test_stray(engines[i][0], engines[i][1]);
-	for (i = 0; i < ARRAY_SIZE(engines); i++)
-		test_blind(engines[i][0], engines[i][1]);
+		test_stray(store_value_layouts[i][0], store_value_layouts[i][1]);
+	for (i = 0; i < STORE_VALUE_LAYOUTS; i++)
+		test_blind(store_value_layouts[i][0], store_value_layouts[i][1]);
 	for (i = 0; i < PLAIN; i++)
-		test_restless(engines[i][0], engines[i][1]);
+		test_restless(store_value_layouts[i][0], store_value_layouts[i][1]);
 	test_unlisted();
 	test_reserved();
 	test_check();

@@ -23,9 +23,8 @@ static struct crab_badmem bad;
 
 static void begin(bool names, bool commits)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, "crab", "slotted", 512,
-			   (names ? STORE_NAMES : STORE_BLOBS) | (commits ? STORE_COMMITS : 0));
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512,
+		       (names ? STORE_NAMES : STORE_BLOBS) | (commits ? STORE_COMMITS : 0));
 }
 
 static void fill(void)

@@ -34,11 +34,6 @@ struct run {
 static struct crab_commit commit;	/* too large for a stack */
 static u64 addends[CRAB_COMMIT_MAX];	/* of its operations that add, else 0 */
 
-/* No reader waits */
-static void wake(void *arg)
-{
-}
-
 static void run_format(struct run *r, const char *engine, const char *layout, u32 leaves)
 {
 	*r = (struct run){ .seed = 7, .media = media_create((u64)leaves * 2048) };
@@ -174,11 +169,7 @@ static void restart(struct run *r)
 {
 	if (!keeps(r))
 		return;
-	if (rng_below(&r->seed, 2))
-		crab_store_detach(r->store);
-	else
-		crab_store_abandon(r->store);
-	r->store = store_attach(&r->media);
+	r->store = rng_below(&r->seed, 2) ? store_again(r->store) : store_cut(r->store);
 }
 
 /* @leaves: if they are few, some commits are refused for want of space, and none fails later */
@@ -212,7 +203,7 @@ static void test_random(const char *engine, const char *layout, u32 leaves)
 static void test_observed(const char *engine, const char *layout)
 {
 	const struct crab_watch_options watched = {
-		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake,
+		.end = CRAB_KEY_EMPTY, .entries = 256, .wake = wake_none,
 	};
 	struct crab_change changes[CRAB_COMMIT_MAX + 1];
 	struct crab_snap *snap;
@@ -494,8 +485,7 @@ static void test_forged(void)
 		for (k = 0; k < sizeof(struct crab_dcommit) / 8; k++)
 			slot(&r)[k] = cpu_to_le64(rng_below(&r.seed, 4) ? rng_below(&r.seed, 80) :
 						  rng_mix(r.seed + k));
-		crab_store_abandon(r.store);
-		r.store = store_attach(&r.media);
+		r.store = store_cut(r.store);
 	}
 	model_compare(r.model, r.store);
 	tap_ok(true, "forged lists are damage, and noise is no list");

@@ -21,9 +21,8 @@ static u8 value[LARGE];
 
 static void begin(bool names)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, "crab", "slotted", 512,
-			   (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512,
+		       (names ? STORE_NAMES : STORE_BLOBS) | STORE_COMMITS);
 	raw = store->blobs->raw;
 	ops = *raw;
 	memset(&commit, 0, sizeof(commit));

@@ -106,11 +106,9 @@ static void root_write(u64 block)
  */
 static u64 tree_write(u64 n, bool full)
 {
-	struct crab_store *store;
 	struct list leaves, above;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + n * NODE_BYTES);
-	store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+	store_begin(CRAB_POOL_OFFSET * 2 + n * NODE_BYTES, "fastfair", "", NODE_BYTES);
 	geo = store->engine->geo;
 	crab_store_detach(store);
 	above = (struct list){ .level = 1, .nodes = geo.leaves / (full ? 3 : 6), .step = 2 * STEP,
@@ -280,10 +278,8 @@ static u64 search_cost(u64 leaves, u64 at_least)
 {
 	u64 keys = leaves * 20, i, value, before;
 	struct crab_record record;
-	struct crab_store *store;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + leaves * 4 * LEAF_BYTES);
-	store = store_format_attach(&media, "nvtree", "", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET * 2 + leaves * 4 * LEAF_BYTES, "nvtree", "", LEAF_BYTES);
 	for (i = 0; i < keys; i++)
 		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
 	store = store_again(store);
@@ -315,11 +311,9 @@ static u64 deleted_cost(u64 n)
 {
 	u64 bytes = roundup_pow_of_two(n * 64), before, i;
 	struct crab_record record;
-	struct crab_store *store;
 	struct nv_tree *tree;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + 16 * bytes);
-	store = store_format_attach(&media, "nvtree", "", bytes);
+	store_begin(CRAB_POOL_OFFSET * 2 + 16 * bytes, "nvtree", "", bytes);
 	tree = nv_tree_of(store->engine);
 	for (i = 0; i <= n; i++)
 		tap_check(!store_insert(store, i * STEP, i, CRAB_INSERT_CREATE), "insert");
@@ -374,12 +368,10 @@ static void split(struct crab_store *store, u64 n, enum order order)
 /* Blocks in which the index follows @n splits */
 static u64 follow_cost(u64 n, enum order order)
 {
-	struct crab_store *store;
 	struct ea_tree *tree;
 	u64 cost, i;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES);
-	store = store_format_attach(&media, "nbtree", "eadr", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES, "nbtree", "eadr", LEAF_BYTES);
 	tree = ea_tree_of(store->engine);
 	for (i = 0; i < n * tree->nb.room; i++)
 		put(store, i * STEP);
@@ -414,14 +406,12 @@ static void test_follow(u64 n, enum order order)
  */
 static u64 lost_cost(u64 n, bool back)
 {
-	struct crab_store *store;
 	struct nb_leaf *leaf, *before;
 	struct ea_tree *tree;
 	u64 cost, i, high, value;
 	__le64 *link;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES);
-	store = store_format_attach(&media, "nbtree", "eadr", LEAF_BYTES);
+	store_begin(CRAB_POOL_OFFSET * 2 + 4 * n * LEAF_BYTES, "nbtree", "eadr", LEAF_BYTES);
 	tree = ea_tree_of(store->engine);
 	for (i = 0; i < n * tree->nb.room; i++)
 		put(store, i * STEP);
@@ -453,12 +443,10 @@ static void test_lost(u64 n, bool back)
 static void test_spoilt(u64 n)
 {
 	static struct crab_badmem bad;
-	struct crab_store *store;
 	struct clfb_tree *tree;
 	u64 from = 2 * CRAB_POOL_OFFSET;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + 4 * n * CRAB_LINE);
-	store = store_format_attach(&media, "clfb", "encoded", CRAB_LINE);
+	store_begin(CRAB_POOL_OFFSET * 2 + 4 * n * CRAB_LINE, "clfb", "encoded", CRAB_LINE);
 	tree = clfb_tree_of(store->engine);
 	crab_badmem_init(&bad);
 	crab_badmem_add(&bad, from, tree->base.geo.pool_offset - 4096 - from);
@@ -479,11 +467,9 @@ static void test_spoilt(u64 n)
 static u64 sort_cost(u64 step)
 {
 	static struct crab_record records[RECORDS];
-	struct crab_store *store;
 	u64 i, cost;
 
-	media = media_create(1U << 20);
-	store = store_format_attach(&media, "crab", "slotted", CRAB_LEAF_BYTES_MAX);
+	store_begin(1U << 20, "crab", "slotted", CRAB_LEAF_BYTES_MAX);
 	for (i = 0; i < RECORDS; i++)
 		tap_check(!store_put(store, i * step, i), "insert");
 	cost = blocks;

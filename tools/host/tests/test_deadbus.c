@@ -9,27 +9,7 @@
 #define RECORDS		1200U
 #define KEYS		(2 * RECORDS)	/* records have the odd ones */
 
-static const char * const subjects[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "append" }, { "fastfair", "shift" },
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" }, { "clfb", "encoded" },
-};
-
-/* Lines of `encoded` that read all ones do not show that they had keys */
-#define SEARCHED	(ARRAY_SIZE(subjects) - 1)
-
 static bool there[KEYS];
-
-/* Returns the offset of the leaves */
-static u64 fill(const char *const *subject)
-{
-	u64 leaves;
-
-	store = badmedia_fill_ragged(subject, RECORDS, 256, there);
-	leaves = store->engine->geo.pool_offset;
-	crab_store_detach(store);
-	return leaves;
-}
 
 /* The same by seeks, up to the first error */
 static u32 seek_each(bool back, u32 *errors)
@@ -78,11 +58,11 @@ static void test_ones(const char *const *subject)
 	int how;
 
 	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
+	page = round_up(badmedia_ragged(subject, RECORDS, 256, there).pool_offset, BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
 		for (how = 0; how < 4 && badmedia_is_used(page); how++) {
 			scan_page(subject, page, how & 1, how & 2);
-			fill(subject);
+			badmedia_ragged(subject, RECORDS, 256, there);
 		}
 	}
 	tap_ok(true, "badmem: %s: a scan or a seek of all ones fails", subject[1]);
@@ -156,11 +136,11 @@ static void test_calls(const char *const *subject)
 	u64 page;
 
 	badmedia_begin();
-	page = round_up(fill(subject), BAD_PAGE);
+	page = round_up(badmedia_ragged(subject, RECORDS, 256, there).pool_offset, BAD_PAGE);
 	for (; page < BAD_SIZE; page += BAD_PAGE) {
 		for (how = 0; how < CALLS && badmedia_is_used(page); how++) {
 			errors += call_page(subject, page, how);
-			fill(subject);
+			badmedia_ragged(subject, RECORDS, 256, there);
 		}
 	}
 	tap_ok(errors, "badmem: %s: all ones are not taken for records that are missing: %u errors",
@@ -172,9 +152,10 @@ int main(void)
 {
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_ones(subjects[i]);
-	for (i = 0; i < SEARCHED; i++)
-		test_calls(subjects[i]);
+	for (i = 0; i < STORE_LAYOUTS; i++)
+		test_ones(store_layouts[i]);
+	/* Lines of `encoded` that read all ones do not show that they had keys */
+	for (i = 0; i < STORE_ENCODED; i++)
+		test_calls(store_layouts[i]);
 	return tap_done();
 }

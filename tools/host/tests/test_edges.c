@@ -347,14 +347,10 @@ static int put_name(const char *name, u32 bytes)
 	return store_name_put(store, name, bytes, NULL, 0);
 }
 
-static void no_wake(void *arg)
-{
-}
-
 static void test_whole_prefix(void)
 {
 	const struct crab_watch_options options = {
-		.prefix = "abc", .prefix_bytes = 3, .entries = 8, .wake = no_wake,
+		.prefix = "abc", .prefix_bytes = 3, .entries = 8, .wake = wake_none,
 	};
 	struct crab_change_name names[8];
 	struct crab_change changes[8];

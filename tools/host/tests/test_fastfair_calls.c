@@ -329,8 +329,7 @@ static void test_fill(void)
 
 	for (nodes = 8; nodes < 100; nodes++) {
 		seed = 7;
-		media = media_create(CRAB_POOL_OFFSET + nodes * NODE_BYTES);
-		store = store_format_attach(&media, "fastfair", "", NODE_BYTES);
+		store_begin(CRAB_POOL_OFFSET + nodes * NODE_BYTES, "fastfair", "", NODE_BYTES);
 		insert_all(&seed);
 		store_end(store);
 	}

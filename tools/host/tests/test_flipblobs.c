@@ -501,10 +501,9 @@ static void fill(void)
 {
 	u32 n;
 
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, run->names[0], run->names[1],
-			   leaf_bytes_of(run->names[0], run->names[1]),
-			   run->kind | (run->commits ? STORE_COMMITS : 0));
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * 512, run->names[0], run->names[1],
+		       leaf_bytes_of(run->names[0], run->names[1]),
+		       run->kind | (run->commits ? STORE_COMMITS : 0));
 	memset(now, 0, sizeof(now));
 	for (n = 0; n < 3 * KEYS; n++)
 		write_one(n < KEYS ? n * 7 % KEYS : rng_below(&seed, KEYS), n < KEYS || n % 3);

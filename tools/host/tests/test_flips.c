@@ -55,9 +55,7 @@ static void fill(const char *const *subject)
 {
 	slotted = !strcmp(subject[1], "slotted");
 	badmedia_begin();
-	store = badmedia_fill_ragged(subject, RECORDS, 128, there);
-	geo = store->engine->geo;
-	crab_store_detach(store);
+	geo = badmedia_ragged(subject, RECORDS, 128, there);
 	memcpy(image, badmedia.base, BAD_SIZE);
 }
 

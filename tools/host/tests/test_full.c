@@ -193,8 +193,7 @@ static void test_truth(const struct subject *subject)
 		thin(&f, refused);
 		thin(&f, refused / 4);
 		if (refused % 100 > 90) {
-			crab_store_detach(f.store);
-			f.store = store_attach(&f.media);
+			f.store = store_again(f.store);
 			thin(&f, 0);
 		}
 		fill(&f);

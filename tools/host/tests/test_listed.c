@@ -31,8 +31,7 @@ static u64 key_of(u32 i)
 
 static void begin(const char *engine)
 {
-	media = media_create(CRAB_POOL_OFFSET + 64 * 512);
-	store = store_make(&media, engine, "", 512, STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + 64 * 512, engine, "", 512, STORE_COMMITS);
 	own = store->engine->own;
 	ops = *own;
 	store->engine->own = &ops;

@@ -67,9 +67,8 @@ static const struct verb {
 /* A full store */
 static void begin(const char *engine, const char *layout)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout));
-	store = store_make(&media, engine, layout, leaf_bytes_of(engine, layout),
-			   STORE_BLOBS | STORE_COMMITS);
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout), engine, layout,
+		       leaf_bytes_of(engine, layout), STORE_BLOBS | STORE_COMMITS);
 	for (keys = 0; !put(keys); keys++)
 		;
 	tap_check(keys > 5, "%llu keys", keys);
@@ -100,17 +99,12 @@ static void test_waits(const char *const *engine, const struct verb *verb)
 	end(verb);
 }
 
-static bool stopped(void *arg)
-{
-	return true;
-}
-
 static void test_stop(const char *const *engine, const struct verb *verb)
 {
 	int err;
 
 	begin(engine[0], engine[1]);
-	store->engine->stop.asked = stopped;
+	store->engine->stop.asked = stop_always;
 	err = verb->put(keys);
 	store->engine->stop.asked = NULL;
 	tap_ok(err == -EINTR, "%s %s: a %s stops before it searches for room: %d", engine[0], engine[1],

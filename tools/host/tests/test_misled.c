@@ -148,11 +148,6 @@ static void test_misled(const char *layout)
 	end();
 }
 
-static bool stopped(void *arg)
-{
-	return true;
-}
-
 static void test_stopped(const char *layout)
 {
 	static struct crab_record many[2048];
@@ -162,7 +157,7 @@ static void test_stopped(const char *layout)
 	begin(layout, LEAVES);
 	for (n = 0; tree->leaves < 40; n++)
 		put(n * STEP);
-	store->engine->stop.asked = stopped;
+	store->engine->stop.asked = stop_always;
 	up = crab_tree_scan(store->engine, 0, CRAB_KEY_EMPTY - 1, many, ARRAY_SIZE(many));
 	tap_check(up > 0 && up < n && many[up - 1].key == (up - 1) * STEP, "%d up", up);
 	down = crab_tree_scan_back(store->engine, 0, CRAB_KEY_EMPTY - 1, many, ARRAY_SIZE(many));

@@ -266,11 +266,9 @@ static void run_reattach(struct run *run)
 {
 	if (run_is_volatile(run))
 		return;
-	crab_store_detach(run->store);
-	run->store = store_attach(&run->media);
+	run->store = store_again(run->store);
 	model_compare(run->model, run->store);
-	crab_store_abandon(run->store);
-	run->store = store_attach(&run->media);
+	run->store = store_cut(run->store);
 	model_compare(run->model, run->store);
 	tap_check(!store_info(run->store).stats.repairs, "%llu repairs",
 		  store_info(run->store).stats.repairs);

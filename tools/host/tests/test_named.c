@@ -36,11 +36,6 @@ struct run {
 
 static u8 buffer[LONGEST], value[LONGEST];
 
-static const char * const engines[][2] = {
-	{ "crab", "slotted" }, { "crab", "sorted" }, { "nvtree", "" }, { "fastfair", "" },
-	{ "clfb", "" }, { "clfb", "encoded" }, { "nbtree", "" }, { "nbtree", "eadr" },
-};
-
 static int known_compare(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
@@ -198,24 +193,11 @@ static void list_holds(struct run *r)
 	tap_check(!crab_named_next(r->store, &cursor, &entry), "the list goes on");
 }
 
-static void check_finds_nothing(struct run *r)
-{
-	struct crab_check_report report;
-	int err = crab_store_check(r->store, &report);
-
-	tap_check(!err && !report.damage.count, "check: %d, at %llu: %s", err,
-		  report.damage.offset, report.damage.what);
-}
-
 static void restart(struct run *r, bool clean)
 {
 	u64 dram = r->store->blobs->names.dram;
 
-	if (clean)
-		crab_store_detach(r->store);
-	else
-		crab_store_abandon(r->store);
-	r->store = store_attach(&r->media);
+	r->store = clean ? store_again(r->store) : store_cut(r->store);
 	tap_check(r->store->blobs->names.dram == dram, "%llu bytes of names, not %llu",
 		  r->store->blobs->names.dram, dram);
 }
@@ -251,7 +233,7 @@ static void test_model(const char *engine, const char *layout)
 	for (i = 0; i < NAMES; i++)
 		if (!same_as_before(&r, i))
 			name_holds(&r, &r.name[i]);
-	check_finds_nothing(&r);
+	store_check_good(r.store);
 	for (i = 0; i < NAMES; i++)
 		if (!same_as_before(&r, i) && r.name[i].there)
 			step_erase(&r, &r.name[i]);
@@ -328,7 +310,7 @@ static void test_same_crc(void)
 	tap_check(!put_text(&r, a, 7, "three"), "put again");
 	restart(&r, true);
 	tap_check(has_value(&r, a, 7, "three") && has_value(&r, b, 7, "two"), "both again");
-	check_finds_nothing(&r);
+	store_check_good(r.store);
 	tap_ok(true, "two names that have the same crc: %s and %s", a, b);
 	store_end(r.store);
 }
@@ -546,13 +528,13 @@ int main(void)
 	u32 i;
 
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
-	for (i = 0; i < ARRAY_SIZE(engines); i++)
-		test_model(engines[i][0], engines[i][1]);
+	for (i = 0; i < STORE_VALUE_LAYOUTS; i++)
+		test_model(store_value_layouts[i][0], store_value_layouts[i][1]);
 	test_same_crc();
 	test_limits();
 	test_damage();
 	test_forged();
-	for (i = 0; i < ARRAY_SIZE(engines); i++)
-		test_words(engines[i][0], engines[i][1]);
+	for (i = 0; i < STORE_VALUE_LAYOUTS; i++)
+		test_words(store_value_layouts[i][0], store_value_layouts[i][1]);
 	return tap_done();
 }

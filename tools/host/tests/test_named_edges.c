@@ -16,8 +16,7 @@ static const struct crab_engine_ops *raw;
 
 static void begin(void)
 {
-	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	store = store_make(&media, "crab", "slotted", 512, STORE_NAMES);
+	store_begin_of(CRAB_POOL_OFFSET + 256 * 512, "crab", "slotted", 512, STORE_NAMES);
 	raw = store->blobs->raw;
 	ops = *raw;
 }

@@ -16,11 +16,6 @@
 #define RECORDS		(6 * ROOM)
 #define MIDDLE		((RECORDS / 2 - 2) * STEP)	/* the next key is in the same leaf */
 
-static const char * const subjects[][2] = {
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
 static struct nb_tree *nb(void)
 {
 	return nb_tree_of(store->engine);
@@ -470,20 +465,20 @@ int main(void)
 	u32 i, which;
 
 	crab_host_log = NULL;
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		test_refused(subjects[i]);
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		for (which = 0; which < VERBS_NEED && strcmp(subjects[i][1], "encoded"); which++)
-			test_blank(subjects[i], which);
-	for (i = 0; i < ARRAY_SIZE(subjects); i++) {
-		test_outside(subjects[i]);
-		test_all(subjects[i]);
-		if (strcmp(subjects[i][1], "encoded"))
-			test_room(subjects[i]);
+	for (i = STORE_CLFB; i < STORE_LAYOUTS; i++)
+		test_refused(store_layouts[i]);
+	for (i = STORE_CLFB; i < STORE_ENCODED; i++)
+		for (which = 0; which < VERBS_NEED; which++)
+			test_blank(store_layouts[i], which);
+	for (i = STORE_CLFB; i < STORE_LAYOUTS; i++) {
+		test_outside(store_layouts[i]);
+		test_all(store_layouts[i]);
+		if (i < STORE_ENCODED)
+			test_room(store_layouts[i]);
 	}
-	for (i = 0; i < ARRAY_SIZE(subjects); i++)
-		for (which = 0; which < 6 && strcmp(subjects[i][1], "encoded"); which++)
-			test_border(subjects[i], which % 2, which / 2);
+	for (i = STORE_CLFB; i < STORE_ENCODED; i++)
+		for (which = 0; which < 6; which++)
+			test_border(store_layouts[i], which % 2, which / 2);
 	test_last("adr");
 	test_last("eadr");
 	test_births("adr");

@@ -19,11 +19,6 @@
 #define BATCH		16U
 #define BEHIND		400U	/* leaves, of which the root of the index has no room for all */
 
-static const char * const layouts[][2] = {
-	{ "clfb", "inplace" }, { "clfb", "twin" }, { "clfb", "atomic" }, { "clfb", "encoded" },
-	{ "nbtree", "adr" }, { "nbtree", "eadr" },
-};
-
 /* So many allocations succeed, then one fails, or all others of this size do. 0: of any size */
 static long left = NEVER;
 static bool rest;
@@ -459,12 +454,12 @@ int main(void)
 	u32 i;
 
 	crab_host_log = NULL;
-	for (i = 0; i < ARRAY_SIZE(layouts); i++) {
-		test_history(layouts[i], false);
-		test_history(layouts[i], true);
-		test_attach(layouts[i]);
-		test_commit(layouts[i], false);
-		test_commit(layouts[i], true);
+	for (i = STORE_CLFB; i < STORE_LAYOUTS; i++) {
+		test_history(store_layouts[i], false);
+		test_history(store_layouts[i], true);
+		test_attach(store_layouts[i]);
+		test_commit(store_layouts[i], false);
+		test_commit(store_layouts[i], true);
 	}
 	for (i = 0; i < 2; i++) {
 		test_unlink(i, false);

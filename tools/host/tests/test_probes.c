@@ -52,10 +52,9 @@ static u64 search(struct crab_store *store, bool chosen, u64 from, u64 to, int w
 
 static void probe(u32 leaf_bytes, bool chosen, struct probes *probes)
 {
-	struct crab_media media = media_create(CRAB_POOL_OFFSET + KEYS * 64 + 16 * leaf_bytes);
-	struct crab_store *store = store_format_attach(&media, "crab", "slotted", leaf_bytes);
 	struct crab_shadow *shadow;
 
+	store_begin(CRAB_POOL_OFFSET + KEYS * 64 + 16 * leaf_bytes, "crab", "slotted", leaf_bytes);
 	insert(store, chosen, 0, KEYS);
 	crab_store_detach(store);
 	shadow = crab_shadow_create(&media, NODES);

@@ -112,8 +112,7 @@ static int array_remove(struct crab_engine *engine, struct crab_flow *flow, u64 
 
 static void make(unsigned int kind)
 {
-	media = media_create(CRAB_POOL_OFFSET + 256 * 512);
-	store = store_make(&media, "crab", "slotted", 512, kind);
+	store_begin_of(CRAB_POOL_OFFSET + 256 * 512, "crab", "slotted", 512, kind);
 }
 
 /* A value of the snapshot, 0 if there is none; @unknown: out */
@@ -536,8 +535,7 @@ static void test_records(void)
 	struct crab_cursor cursor;
 	struct crab_snap *snap;
 
-	media = media_create(1 << 18);
-	store = store_make(&media, "crab", "slotted", 512, STORE_RECORDS);
+	store_begin_of(1 << 18, "crab", "slotted", 512, STORE_RECORDS);
 	snap = store_snap(store);
 	crab_cursor_init(&cursor, 0, NONE);
 	tap_check(crab_snap_get(store, snap, &get) == -EOPNOTSUPP, "get");

@@ -44,8 +44,7 @@ static u64 place_of(u64 key)
 
 static void begin_empty(void)
 {
-	media = media_create(CRAB_POOL_OFFSET + LEAVES * 512);
-	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
+	store_begin_of(CRAB_POOL_OFFSET + LEAVES * 512, "crab", "slotted", 512, STORE_BLOBS);
 }
 
 /* Every eighth value remains, and two more; the store is full of values before, if @full */
@@ -254,8 +253,7 @@ static void test_no_memory(void)
 /* A 32nd of the pool is less than a leaf */
 static void test_large_leaves(void)
 {
-	media = media_create(CRAB_POOL_OFFSET + 16 * 8192);
-	store = store_make(&media, "crab", "slotted", 8192, STORE_BLOBS);
+	store_begin_of(CRAB_POOL_OFFSET + 16 * 8192, "crab", "slotted", 8192, STORE_BLOBS);
 	tap_ok(!put(1, BYTES) && !get(1) && store->blobs->extents.slab_lines * CRAB_LINE == 8192,
 	       "a slab has one leaf at least: %u lines", store->blobs->extents.slab_lines);
 	store_end(store);

@@ -46,8 +46,8 @@ static void begin(const struct subject *s)
 {
 	u64 i;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_format_attach(&media, s->engine, s->layout, leaf_bytes_of(s->engine, s->layout));
+	store_begin(CRAB_POOL_OFFSET * 2 + POOL_BYTES, s->engine, s->layout,
+		    leaf_bytes_of(s->engine, s->layout));
 	for (i = 0; i < KEYS; i++)
 		tap_check(!store_insert(store, i, i, CRAB_INSERT_CREATE), "insert %llu", i);
 	crab_store_detach(store);
@@ -240,8 +240,7 @@ static void test_check_blobs(void)
 	struct crab_check_report report = { };
 	u32 others, i;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
+	store_begin_of(CRAB_POOL_OFFSET * 2 + POOL_BYTES, "crab", "slotted", 512, STORE_BLOBS);
 	for (i = 0; i < 8 * CHUNK; i++)
 		tap_check(!store_blob_put(store, i, "1", 1), "put");
 	crab_store_detach(store);
@@ -352,8 +351,7 @@ static void test_list(void)
 	struct crab_engine_ops ops;
 	u32 places;
 
-	media = media_create(CRAB_POOL_OFFSET * 2 + POOL_BYTES);
-	store = store_make(&media, "crab", "slotted", 512, STORE_BLOBS);
+	store_begin_of(CRAB_POOL_OFFSET * 2 + POOL_BYTES, "crab", "slotted", 512, STORE_BLOBS);
 	crab_store_detach(store);
 	attach();
 	raw = store->blobs->raw;

@@ -51,11 +51,10 @@ static void test_interrupted(const struct crab_engine_ops *ops)
 /* The comparison of the tests must report a planted difference */
 static void test_oracle(void)
 {
-	struct crab_media media = media_create(1 << 16);
-	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct model *m = model_create(100, MODEL_DENSE, 3);
 	u32 i, told = 0;
 
+	store_begin(1 << 16, "crab", "", 512);
 	for (i = 0; i < 50; i++) {
 		store_put(store, i, i);
 		model_put(m, i, i);
@@ -300,14 +299,10 @@ static void test_counts(void)
 {
 	const struct crab_engine_ops * const *ops;
 	const struct crab_layout *layout;
-	struct crab_store *store;
-	struct crab_media media;
 
 	for (ops = crab_engines; *ops; ops++) {
 		for (layout = (*ops)->layouts; layout->name; layout++) {
-			media = media_create(1 << 16);
-			store = store_format_attach(&media, (*ops)->name, layout->name,
-						    layout->leaf_min);
+			store_begin(1 << 16, (*ops)->name, layout->name, layout->leaf_min);
 			crab_count(store->engine, deletes, 1);
 			tap_check(!store_info(store).stats.records, "%s/%s: %llu records",
 				  (*ops)->name, layout->name, store_info(store).stats.records);
@@ -336,11 +331,10 @@ static u64 most_dead(struct crab_store *store, u64 keys)
 /* The memory of the leaves that a delete unlinks is freed by the deletes after it */
 static void test_dead(const char *layout)
 {
-	struct crab_media media = media_create(1 << 18);
-	struct crab_store *store = store_format_attach(&media, "crab", layout, 512);
 	struct crab_store_info before, full, after;
 	u64 keys, dead;
 
+	store_begin(1 << 18, "crab", layout, 512);
 	crab_store_info(store, &before);
 	keys = fill(store, 0);
 	crab_store_info(store, &full);
@@ -467,9 +461,7 @@ static void test_options(const struct crab_engine_ops *ops)
 /* FORMAT chooses larger leaves for a large region, unless it is asked for others */
 static void test_leaf_bytes(const char *layout, u64 size, u32 asked, u32 wanted)
 {
-	struct crab_media media = media_create(size);
-	struct crab_store *store = store_format_attach(&media, "crab", layout, asked);
-
+	store_begin(size, "crab", layout, asked);
 	tap_ok(store->super.leaf_bytes == wanted, "FORMAT: %s, %llu bytes, leaves of %u if %u is asked for",
 	       layout, size, store->super.leaf_bytes, asked);
 	store_end(store);

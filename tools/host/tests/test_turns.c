@@ -135,12 +135,11 @@ static void test_turns(const struct subject *s, u64 stride)
 /* CHECK goes on at its key, where no node is the one that it was: the pool is soon used again */
 static void test_renewed(const struct subject *s)
 {
-	struct crab_media media = media_create(SIZE / 4);
-	struct crab_store *store = store_format_attach(&media, s->engine, s->layout, s->leaf_bytes);
 	struct crab_check_report report = { };
 	u32 key;
 	int err;
 
+	store_begin(SIZE / 4, s->engine, s->layout, s->leaf_bytes);
 	for (key = 0; key < KEYS; key++)
 		store_insert(store, key, key, CRAB_INSERT_CREATE);
 	renewed = store;

@@ -242,11 +242,10 @@ static void test_readonly(void)
 /* As many as there may be, then one more */
 static void test_many(void)
 {
-	struct crab_media media = media_create(1 << 18);
-	struct crab_store *store = store_format_attach(&media, "crab", "", 512);
 	struct crab_watch *watch[CRAB_WATCHES_MAX];
 	u32 i;
 
+	store_begin(1 << 18, "crab", "", 512);
 	for (i = 0; i < CRAB_WATCHES_MAX; i++) {
 		watch[i] = open_watch(store, 0, ~0ULL, 4);
 		tap_check(!IS_ERR(watch[i]), "watch %u: %ld", i, PTR_ERR(watch[i]));

@@ -2,23 +2,13 @@
 //! This file tests blobs on images of two engines, next to a BTreeMap.
 
 use crabtree::{Blob, Error, FormatOptions, Store, ENOENT, ESTALE, KEY_MAX};
+use common::{Image, EEXIST, EMSGSIZE, EOPNOTSUPP};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-const EEXIST: i32 = 17;
-const EMSGSIZE: i32 = 90;
-const EOPNOTSUPP: i32 = 95;
+mod common;
 
-fn image(name: &str, size: usize) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("crabtree-blob-{name}-{}", std::process::id()));
-    std::fs::write(&path, vec![0; size]).unwrap();
-    path
-}
-
-fn store(path: &std::path::Path, engine: &str, blobs: bool) -> Store {
-    let store = Store::open(format!("file:{}", path.display())).unwrap();
-    store.format(&FormatOptions { engine, blobs, ..Default::default() }).unwrap();
-    store
+fn blobs(engine: &str) -> FormatOptions<'_> {
+    FormatOptions { engine, blobs: true, ..Default::default() }
 }
 
 fn same(store: &Store, model: &BTreeMap<u64, Blob>) {
@@ -60,45 +50,40 @@ fn step(store: &Store, model: &mut BTreeMap<u64, Blob>, number: u64) {
 #[test]
 fn a_store_of_blobs_is_a_map() {
     for engine in ["crab", "nvtree", "clfb", "nbtree"] {
-        let path = image(engine, 2 << 20);
-        let store = store(&path, engine, true);
+        let image = Image::new(engine, 2 << 20);
+        let store = image.store(&blobs(engine));
         let mut model = BTreeMap::new();
         for number in 0..1000 {
             step(&store, &mut model, number * number + number / 3);
         }
         same(&store, &model);
         store.close().unwrap();
-        let store = Store::open(format!("file:{}", path.display())).unwrap();
+        let store = image.open();
         same(&store, &model);
         assert!(store.check().unwrap().is_none());
         store.close().unwrap();
-        std::fs::remove_file(path).unwrap();
     }
 }
 
 #[test]
 fn a_list_goes_on_after_damage() {
-    let path = image("damaged", 1 << 20);
-    let store = store(&path, "", true);
+    let image = Image::new("damaged", 1 << 20);
+    let store = image.store(&blobs(""));
     for key in 0..1000 {
         store.put(key, &[]).unwrap();
     }
     store.close().unwrap();
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[16384 + 4 * 1024 + 24] ^= 1;
-    std::fs::write(&path, bytes).unwrap();
-    let store = Store::open_readonly(format!("file:{}", path.display())).unwrap();
+    let store = image.damage(&[16384 + 4 * 1024 + 24]);
     let mut list = store.list(0..=KEY_MAX);
     let keys: Vec<_> = list.by_ref().filter_map(Result::ok).map(|one| one.key).collect();
     let damaged = list.damaged().unwrap();
     assert!(keys.into_iter().eq((0..1000).filter(|key| !damaged.contains(key))));
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn lengths_and_kinds() {
-    let path = image("lengths", 8 << 20);
-    let blobs = store(&path, "", true);
+    let image = Image::new("lengths", 8 << 20);
+    let blobs = image.store(&blobs(""));
     assert!(blobs.put(1, &[0; 65536]).is_ok());
     assert_eq!(blobs.put(1, &[0; 65537]), Err(Error(EMSGSIZE)));
     assert_eq!(blobs.get(1).unwrap().unwrap().value.len(), 65536);
@@ -109,18 +94,9 @@ fn lengths_and_kinds() {
     assert!(Error(EOPNOTSUPP).to_string().contains("an image, which has no watch and no snapshot"));
     blobs.put(2, b"damaged").unwrap();
     blobs.close().unwrap();
-    let mut bytes = std::fs::read(&path).unwrap();
-    let at = bytes.windows(7).position(|part| part == b"damaged").unwrap();
-    bytes[at - 8] ^= 1;
-    std::fs::write(&path, bytes).unwrap();
-    let blobs = Store::open_readonly(format!("file:{}", path.display())).unwrap();
-    let listed: Vec<_> = blobs.list(0..=KEY_MAX).map(|one| one.map(|entry| (entry.bytes, entry.damaged))).collect();
+    let damaged = image.damage(&[image.find(b"damaged") - 8]);
+    let listed: Vec<_> = damaged.list(0..=KEY_MAX).map(|one| one.map(|entry| (entry.bytes, entry.damaged))).collect();
     assert_eq!(listed, [Ok((65536, false)), Ok((0, true))]);
-    blobs.close().unwrap();
-    let path = {
-        std::fs::remove_file(path).unwrap();
-        image("records", 256 << 10)
-    };
-    assert_eq!(store(&path, "", false).put(1, &[]), Err(Error(EOPNOTSUPP)));
-    std::fs::remove_file(path).unwrap();
+    let image = Image::new("records", 256 << 10);
+    assert_eq!(image.store(&FormatOptions::default()).put(1, &[]), Err(Error(EOPNOTSUPP)));
 }

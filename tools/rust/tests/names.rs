@@ -2,27 +2,18 @@
 //! This file tests variables on images of two engines, next to a BTreeMap.
 
 use crabtree::{Error, FormatOptions, NameEntry, Store, Type, Value, Variable, ENOENT, ESTALE, EUCLEAN};
+use common::{Image, EEXIST, EINVAL, EMSGSIZE, EOPNOTSUPP};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-const EINVAL: i32 = 22;
-const EEXIST: i32 = 17;
-const EMSGSIZE: i32 = 90;
-const EOPNOTSUPP: i32 = 95;
+mod common;
 
 /// Variables and their lengths.
 type Model = BTreeMap<Vec<u8>, (Variable, u32)>;
 
-fn image(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("crabtree-names-{name}-{}", std::process::id()));
-    std::fs::write(&path, vec![0; 8 << 20]).unwrap();
-    path
-}
+const BYTES: usize = 8 << 20;
 
-fn store(path: &std::path::Path, engine: &str, names: bool) -> Store {
-    let store = Store::open(format!("file:{}", path.display())).unwrap();
-    store.format(&FormatOptions { engine, names, blobs: !names, ..Default::default() }).unwrap();
-    store
+fn options(engine: &str, names: bool) -> FormatOptions<'_> {
+    FormatOptions { engine, names, blobs: !names, ..Default::default() }
 }
 
 /// A value of each type, and its length.
@@ -92,59 +83,52 @@ fn step(store: &Store, model: &mut Model, number: u64) {
 #[test]
 fn a_store_of_names_is_a_map() {
     for engine in ["crab", "nvtree"] {
-        let path = image(engine);
-        let store = store(&path, engine, true);
+        let image = Image::new(engine, BYTES);
+        let store = image.store(&options(engine, true));
         let mut model = BTreeMap::new();
         for number in 0..1500 {
             step(&store, &mut model, number * number + number / 3);
         }
         same(&store, &model, "");
         store.close().unwrap();
-        let store = Store::open(format!("file:{}", path.display())).unwrap();
+        let store = image.open();
         for prefix in ["", "plc/", "plc/line1/", "x"] {
             same(&store, &model, prefix);
         }
         assert!(store.check().unwrap().is_none());
         store.close().unwrap();
-        std::fs::remove_file(path).unwrap();
     }
 }
 
 #[test]
 fn many_names_are_listed() {
-    let path = image("many");
-    let store = store(&path, "", true);
+    let image = Image::new("many", BYTES);
+    let store = image.store(&options("", true));
     let names: Vec<_> = (0..300).map(|number| format!("{number:0>100}")).collect();
     for name in names.iter().rev() {
         store.set(name, name.as_str()).unwrap();
     }
     let listed: Vec<_> = store.names("00").map(|one| String::from_utf8(one.unwrap().name).unwrap()).collect();
     assert_eq!(listed, names);
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn a_list_has_all_but_a_damaged_name() {
-    let path = image("damaged");
-    let names = store(&path, "", true);
+    let image = Image::new("damaged", BYTES);
+    let names = image.store(&options("", true));
     for name in ["first", "second", "third"] {
         names.set(name, true).unwrap();
     }
     names.close().unwrap();
-    let mut bytes = std::fs::read(&path).unwrap();
-    let at = bytes.windows(6).position(|part| part == b"second").unwrap();
-    bytes[at] ^= 1;
-    std::fs::write(&path, bytes).unwrap();
-    let names = Store::open_readonly(format!("file:{}", path.display())).unwrap();
+    let names = image.damage(&[image.find(b"second")]);
     let listed: Vec<_> = names.names("").map(|one| one.map(|entry| entry.name)).collect();
     assert_eq!(listed, [Ok(b"first".to_vec()), Ok(b"third".to_vec()), Err(Error(EUCLEAN))]);
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn limits_and_kinds() {
-    let path = image("limits");
-    let names = store(&path, "", true);
+    let image = Image::new("limits", BYTES);
+    let names = image.store(&options("", true));
     for name in [vec![], vec![b'x'; 241]] {
         assert_eq!(names.set(&name, 1u8), Err(Error(EINVAL)));
         assert_eq!(names.variable(&name), Err(Error(EINVAL)));
@@ -158,10 +142,8 @@ fn limits_and_kinds() {
     assert_eq!(names.variable("x").unwrap().unwrap().value, Value::Bytes(vec![1; 65536]));
     assert_eq!(names.insert(1, 1), Err(Error(EOPNOTSUPP)));
     names.close().unwrap();
-    std::fs::remove_file(path).unwrap();
-    let path = image("blobs");
-    let blobs = store(&path, "", false);
+    let image = Image::new("blobs", BYTES);
+    let blobs = image.store(&options("", false));
     assert_eq!(blobs.set("x", 1u8), Err(Error(EOPNOTSUPP)));
     assert!(blobs.names("").eq([Err(Error(EOPNOTSUPP))]));
-    std::fs::remove_file(path).unwrap();
 }

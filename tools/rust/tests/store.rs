@@ -2,50 +2,19 @@
 //! This file tests the crate on images of each engine, next to a BTreeMap.
 
 use crabtree::{Error, FormatOptions, Op, Store, KEY_MAX};
+use common::{Image, Numbers, EBADF, EEXIST};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-const EEXIST: i32 = 17;
-const EBADF: i32 = 9;
+mod common;
+
 const ENGINES: [(&str, &str); 9] = [("crab", "slotted"), ("crab", "sorted"), ("volatile", ""), ("nvtree", ""),
     ("fastfair", ""), ("clfb", "inplace"), ("clfb", "twin"), ("nbtree", ""),
     ("nbtree", "eadr")];
 
-/// An image that is removed at the end.
-struct Image(PathBuf);
+const BYTES: usize = 256 << 10;
 
-impl Image {
-    fn new(name: &str) -> Image {
-        let path = std::env::temp_dir().join(format!("crabtree-{name}-{}", std::process::id()));
-        std::fs::write(&path, vec![0; 256 << 10]).unwrap();
-        Image(path)
-    }
-
-    fn url(&self) -> String {
-        format!("file:{}", self.0.display())
-    }
-
-    fn store(&self, engine: &str, layout: &str) -> Store {
-        let store = Store::open(self.url()).unwrap();
-        store.format(&FormatOptions { label: "rust", engine, layout, ..Default::default() }).unwrap();
-        store
-    }
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// The same numbers in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
+fn options<'a>(engine: &'a str, layout: &'a str) -> FormatOptions<'a> {
+    FormatOptions { label: "rust", engine, layout, ..Default::default() }
 }
 
 fn all_down(store: &Store) -> Vec<(u64, u64)> {
@@ -76,8 +45,8 @@ fn step(store: &Store, model: &mut BTreeMap<u64, u64>, numbers: &mut Numbers) {
 #[test]
 fn a_store_of_each_engine_is_a_map() {
     for (engine, layout) in ENGINES {
-        let image = Image::new(&format!("map-{engine}-{layout}"));
-        let store = image.store(engine, layout);
+        let image = Image::new(&format!("map-{engine}-{layout}"), BYTES);
+        let store = image.store(&options(engine, layout));
         let (mut model, mut numbers) = (BTreeMap::new(), Numbers(1));
         for _ in 0..3000 {
             step(&store, &mut model, &mut numbers);
@@ -93,8 +62,8 @@ fn a_store_of_each_engine_is_a_map() {
 
 #[test]
 fn batches_have_results() {
-    let image = Image::new("batch");
-    let store = image.store("", "");
+    let image = Image::new("batch", BYTES);
+    let store = image.store(&options("", ""));
     let mut ops: Vec<Op> = (0..5000).map(|key| Op::insert(key, key + 1)).collect();
     store.batch(&mut ops).unwrap();
     assert!(ops.iter().all(|op| op.result() == Ok(0)));
@@ -106,9 +75,8 @@ fn batches_have_results() {
 
 #[test]
 fn commits_are_all_or_nothing() {
-    let image = Image::new("commit");
-    let store = Store::open(image.url()).unwrap();
-    store.format(&FormatOptions { commits: true, ..Default::default() }).unwrap();
+    let image = Image::new("commit", BYTES);
+    let store = image.store(&FormatOptions { commits: true, ..Default::default() });
     store.insert(1, 100).unwrap();
     let mut ops = [Op::add(1, 30u64.wrapping_neg()).if_exists(), Op::add(2, 30), Op::search(3).if_absent(), Op::delete(4)];
     store.commit(&mut ops).unwrap();
@@ -121,8 +89,8 @@ fn commits_are_all_or_nothing() {
 
 #[test]
 fn ranges_are_those_of_rust() {
-    let image = Image::new("range");
-    let store = image.store("", "");
+    let image = Image::new("range", BYTES);
+    let store = image.store(&options("", ""));
     for key in [0, 1, 2, 300, KEY_MAX] {
         store.insert(key, key).unwrap();
     }
@@ -142,8 +110,8 @@ fn ranges_are_those_of_rust() {
 
 #[test]
 fn a_range_ends_where_both_ends_meet() {
-    let image = Image::new("meet");
-    let store = image.store("", "");
+    let image = Image::new("meet", BYTES);
+    let store = image.store(&options("", ""));
     for key in 0..1000 {
         store.insert(key, key).unwrap();
     }
@@ -164,8 +132,8 @@ fn a_range_ends_where_both_ends_meet() {
 
 #[test]
 fn properties_and_damage() {
-    let image = Image::new("properties");
-    let store = image.store("", "");
+    let image = Image::new("properties", BYTES);
+    let store = image.store(&options("", ""));
     store.format(&FormatOptions { leaf_bytes: 512, force: true, ..Default::default() }).unwrap();
     for key in 0..1000 {
         store.insert(key, key).unwrap();
@@ -177,10 +145,7 @@ fn properties_and_damage() {
     assert!(info.splits > 0 && info.dram_bytes > 0 && info.attach_ns > 0 && info.lines_bound > 1);
     assert_eq!((info.options.as_str(), info.feature_incompat, info.keeps), ("", 0, 1));
     store.close().unwrap();
-    let mut bytes = std::fs::read(&image.0).unwrap();
-    bytes[16384 + 4 * 512 + 24] ^= 1;
-    std::fs::write(&image.0, bytes).unwrap();
-    let store = Store::open_readonly(image.url()).unwrap();
+    let store = image.damage(&[16384 + 4 * 512 + 24]);
     let info = store.info().unwrap();
     assert_eq!((info.leaves_bad, info.reason), (1, store.reason()));
     let damage = store.check().unwrap().unwrap();
@@ -190,18 +155,13 @@ fn properties_and_damage() {
 
 #[test]
 fn a_range_goes_on_after_damage() {
-    let image = Image::new("damaged");
-    let store = image.store("", "");
+    let image = Image::new("damaged", BYTES);
+    let store = image.store(&options("", ""));
     for key in 0..3000 {
         store.insert(key, key).unwrap();
     }
     store.close().unwrap();
-    let mut bytes = std::fs::read(&image.0).unwrap();
-    for leaf in [4, 8] {
-        bytes[16384 + leaf * 1024 + 24] ^= 1;
-    }
-    std::fs::write(&image.0, bytes).unwrap();
-    let store = Store::open_readonly(image.url()).unwrap();
+    let store = image.damage(&[4, 8].map(|leaf| 16384 + leaf * 1024 + 24));
     let (mut range, mut keys, mut damaged) = (store.range(..), Vec::new(), Vec::new());
     while let Some(found) = range.next() {
         match found {
@@ -225,8 +185,8 @@ fn a_range_goes_on_after_damage() {
 
 #[test]
 fn conditions_and_errors() {
-    let image = Image::new("errors");
-    let store = image.store("", "");
+    let image = Image::new("errors", BYTES);
+    let store = image.store(&options("", ""));
     assert_eq!(store.create(1, 1), Ok(()));
     assert_eq!(store.create(1, 2), Err(Error(EEXIST)));
     assert_eq!(store.replace(1, 3), Ok(Some(1)));
@@ -251,8 +211,8 @@ fn conditions_and_errors() {
 
 #[test]
 fn threads_share_a_store() {
-    let image = Image::new("threads");
-    let store = image.store("", "");
+    let image = Image::new("threads", BYTES);
+    let store = image.store(&options("", ""));
     std::thread::scope(|scope| {
         for first in 0..4 {
             let store = &store;

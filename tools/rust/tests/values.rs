@@ -2,37 +2,18 @@
 //! This file tests commits of blobs and of variables on images of two engines, next to a BTreeMap.
 
 use crabtree::{Error, FormatOptions, Store, Value, ValueOp, ENOENT, ESTALE, KEY_MAX};
+use common::{Image, Numbers, EEXIST, EINVAL, EMSGSIZE, EOPNOTSUPP};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-const EINVAL: i32 = 22;
-const EEXIST: i32 = 17;
-const EMSGSIZE: i32 = 90;
-const EOPNOTSUPP: i32 = 95;
+mod common;
 
 /// Values and versions.
 type Model = BTreeMap<u64, (Value, u64)>;
 
-fn image(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("crabtree-values-{name}-{}", std::process::id()));
-    std::fs::write(&path, vec![0; 8 << 20]).unwrap();
-    path
-}
+const BYTES: usize = 8 << 20;
 
-fn store(path: &std::path::Path, engine: &str, names: bool, commits: bool) -> Store {
-    let store = Store::open(format!("file:{}", path.display())).unwrap();
-    store.format(&FormatOptions { engine, names, blobs: !names, commits, ..Default::default() }).unwrap();
-    store
-}
-
-/// The same numbers in each run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
+fn options(engine: &str, names: bool, commits: bool) -> FormatOptions<'_> {
+    FormatOptions { engine, names, blobs: !names, commits, ..Default::default() }
 }
 
 fn name(key: u64) -> Vec<u8> {
@@ -113,8 +94,8 @@ fn step(store: &Store, names: bool, model: &mut Model, numbers: &mut Numbers) ->
 #[test]
 fn commits_of_values_are_all_or_nothing() {
     for (engine, names) in [("crab", false), ("nvtree", false), ("crab", true), ("nvtree", true)] {
-        let path = image(&format!("{engine}-{names}"));
-        let store = store(&path, engine, names, true);
+        let image = Image::new(&format!("{engine}-{names}"), BYTES);
+        let store = image.store(&options(engine, names, true));
         let (mut model, mut numbers, mut done) = (Model::new(), Numbers(1), 0);
         for _ in 0..600 {
             done += u32::from(step(&store, names, &mut model, &mut numbers));
@@ -122,18 +103,17 @@ fn commits_of_values_are_all_or_nothing() {
         }
         assert!((100..500).contains(&done), "{done} commits were done");
         store.close().unwrap();
-        let store = Store::open(format!("file:{}", path.display())).unwrap();
+        let store = image.open();
         same(&store, names, &model);
         assert!(store.check().unwrap().is_none());
         store.close().unwrap();
-        std::fs::remove_file(path).unwrap();
     }
 }
 
 #[test]
 fn commits_that_are_refused() {
-    let path = image("blobs");
-    let blobs = store(&path, "", false, true);
+    let image = Image::new("blobs", BYTES);
+    let blobs = image.store(&options("", false, true));
     let mut most: Vec<_> = (0..65).map(|key| ValueOp::put(key, b"x")).collect();
     assert_eq!(blobs.commit_values(&mut most), Err((65, Error(EINVAL))));
     assert_eq!(blobs.commit_values(&mut []), Err((0, Error(EINVAL))));
@@ -146,17 +126,15 @@ fn commits_that_are_refused() {
     assert_eq!(blobs.commit_values(&mut most[..64]), Ok(()));
     assert_eq!(blobs.list(0..=KEY_MAX).count(), 64);
     assert!(most[63].version() > most[0].version());
-    std::fs::remove_file(path).unwrap();
-    let path = image("plain");
-    let plain = store(&path, "", false, false);
+    let image = Image::new("plain", BYTES);
+    let plain = image.store(&options("", false, false));
     assert_eq!(plain.commit_values(&mut most[..1]).map_err(|(_, error)| error), Err(Error(EOPNOTSUPP)));
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn names_that_are_refused() {
-    let path = image("names");
-    let names = store(&path, "", true, true);
+    let image = Image::new("names", BYTES);
+    let names = image.store(&options("", true, true));
     let set = ValueOp::set("a", 1u8);
     for op in [ValueOp::remove("a"), ValueOp::remove(""), ValueOp::test_name([b'x'; 241]),
         ValueOp::set("b", Value::Other(crabtree::Type::U32, vec![0; 3]))] {
@@ -165,5 +143,4 @@ fn names_that_are_refused() {
     let put = ValueOp::put(1, b"x");
     assert_eq!(names.commit_values(&mut [set.clone(), put]), Err((1, Error(EOPNOTSUPP))));
     assert!(names.names("").next().is_none());
-    std::fs::remove_file(path).unwrap();
 }
