@@ -173,6 +173,46 @@ static void test_stopped(const char *layout)
 	end();
 }
 
+/* Key 1, which exists, and key 2 get @value, alone or in a batch; @status: of both */
+static void put_void(u64 value, bool batch, int status)
+{
+	struct crab_batch_op ops[2] = { { .verb = CRAB_VERB_INSERT, .key = 1, .value = value },
+					{ .verb = CRAB_VERB_INSERT, .key = 2, .value = value } };
+	u32 i;
+
+	for (i = 0; i < 2; i += batch ? 2 : 1)
+		crab_store_batch(store, ops + i, batch ? 2 : 1);
+	for (i = 0; i < 2; i++)
+		tap_check(ops[i].status == status, "key %u: %d", i + 1, ops[i].status);
+}
+
+/* A value that is the void of its leaf needs another leaf: if none is free, nothing changes */
+static void test_void(void)
+{
+	u64 value = 0, want;
+	struct crab_spare spare;
+	u32 batch;
+
+	for (batch = 0; batch < 2; batch++) {
+		begin("slotted", LEAVES);
+		put(1);
+		want = tree->first->void_value;
+		while (!crab_pool_alloc(&tree->pool, &spare, 1, 0))
+			;
+		put_void(want, batch, -ENOSPC);
+		tap_check(!crab_store_search(store, 1, &value) && value == 6 &&
+			  crab_store_search(store, 2, &value) == -ENOENT, "a value that was refused");
+		crab_pool_free(&tree->pool, spare.leaf);
+		put_void(want, batch, 0);
+		tap_check(tree->pool.free == 1, "%llu free", tree->pool.free);
+		attach_again(false);
+		tap_check(!crab_store_search(store, 1, &value) && value == want &&
+			  !crab_store_search(store, 2, &value) && value == want, "%llu", value);
+		end();
+	}
+	tap_ok(true, "a value that is the void of its leaf needs a free leaf");
+}
+
 /* A value that is the void of its leaf, and a record that reads all ones, in a batch */
 static void test_batch(void)
 {
@@ -294,6 +334,7 @@ int main(void)
 	test_misled("sorted");
 	test_stopped("slotted");
 	test_stopped("sorted");
+	test_void();
 	test_batch();
 	test_delete("slotted");
 	test_delete("sorted");
