@@ -173,6 +173,13 @@ static void test_stopped(const char *layout)
 	end();
 }
 
+/* The first leaf is quarantined, and from now on nothing is changed: a read was misled */
+static bool is_doubted(void)
+{
+	return tree->first->quarantined && tree->quarantined == 1 && tree->pool.closed &&
+	       store->engine->found.count == 1;
+}
+
 /* Key 1, which exists, and key 2 get @value, alone or in a batch; @status: of both */
 static void put_void(u64 value, bool batch, int status)
 {
@@ -233,7 +240,7 @@ static void test_batch(void)
 	for (i = 0; i < 2; i++)
 		ops[i] = (struct crab_batch_op){ .verb = CRAB_VERB_SEARCH, .key = 1 + i };
 	crab_store_batch(store, ops, 2);
-	tap_ok(ops[0].status == -EUCLEAN && tree->first->quarantined,
+	tap_ok(ops[0].status == -EUCLEAN && is_doubted(),
 	       "a batch meets a void and a record of ones: %d", ops[0].status);
 	end();
 }
@@ -248,7 +255,7 @@ static void test_delete(const char *layout)
 	put(2);
 	memset(word_of(tree->first, 2), 0xff, sizeof(struct crab_dslot));
 	err = store_delete(store, 2);
-	tap_ok(err == -EUCLEAN && tree->first->quarantined,
+	tap_ok(err == -EUCLEAN && is_doubted(),
 	       "%s: a record of ones is not absent for a delete: %d", layout, err);
 	end();
 }
@@ -305,7 +312,7 @@ static void test_seek(void)
 	put(1);
 	*word_of(tree->first, 1) = cpu_to_le64(CRAB_KEY_EMPTY);
 	err = crab_tree_seek(store->engine, 0, CRAB_SEEK_GE, &record);
-	tap_ok(err == -EUCLEAN && tree->first->quarantined, "a seek meets a key of ones: %d", err);
+	tap_ok(err == -EUCLEAN && is_doubted(), "a seek meets a key of ones: %d", err);
 	end();
 }
 
