@@ -281,6 +281,16 @@ static void test_rebalance(void)
 		  store->engine->found.count, "%u and %u records", tree->first->count,
 		  tree->first->next->count);
 	end();
+
+	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->number);
+	thin(tree->first, half);
+	thin(tree->first->next, half);
+	d->slots[half - 1].key = cpu_to_le64(le64_to_cpu(d->slots[half - 3].key) + 1);
+	del(tree->first->high);
+	tap_check(tree->leaves == 4 && tree->first->count == half && store->engine->found.count,
+		  "%u records, %llu leaves", tree->first->count, tree->leaves);
+	end();
 	tap_ok(true, "sorted: nothing moves from a leaf, or into it, whose words have changed");
 }
 
