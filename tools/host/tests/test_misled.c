@@ -312,6 +312,8 @@ static void test_seek(void)
 	put(1);
 	*word_of(tree->first, 1) = cpu_to_le64(CRAB_KEY_EMPTY);
 	err = crab_tree_seek(store->engine, 0, CRAB_SEEK_GE, &record);
+	tap_check(crab_tree_seek(store->engine, 0, CRAB_SEEK_GE, &record) == -EUCLEAN &&
+		  crab_tree_scan(store->engine, 0, 2, &record, 1) == -EUCLEAN, "a leaf in quarantine");
 	tap_ok(err == -EUCLEAN && is_doubted(), "a seek meets a key of ones: %d", err);
 	end();
 }
