@@ -78,13 +78,28 @@ static int write_begin(const struct crab_store *store, struct crab_blob_write *w
 	return err;
 }
 
+/*
+ * The births of a key ascend, unless the media has an older number of births again: then a version
+ * that programs know could be that of another value
+ */
+static int birth_ascends(struct crab_store *store, const struct crab_blob_read *was, u64 next)
+{
+	if (likely(was->version < next))
+		return 0;
+	return crab_engine_damaged(store->engine, CRAB_BLOBS_OFFSET +
+				   offsetof(struct crab_dblobs, births),
+				   "key 0x%llx has a birth that is to come",
+				   (unsigned long long)was->key);
+}
+
 /* Is the blob of an existing key the one that the caller expects? */
-static int version_is(const struct crab_blobs *blobs, u64 word, const struct crab_blob_write *write)
+static int version_is(struct crab_store *store, u64 word, const struct crab_blob_write *write)
 {
 	struct crab_blob_read get = { .key = write->key };
-	int err = crab_blob_load_head(blobs, word, &get);
+	int err = crab_blob_load_head(store->blobs, word, &get);
 
-	return err ?: get.version == write->version ? 0 : -ESTALE;
+	return err ?: get.version != write->version ? -ESTALE :
+	       birth_ascends(store, &get, READ_ONCE(store->blobs->birth));
 }
 
 /*
@@ -123,7 +138,7 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
 	if (!err && write->mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
-	return err || !write->checked ? err : version_is(blobs, word, write);
+	return err || !write->checked ? err : version_is(store, word, write);
 }
 
 int crab_blob_note(struct crab_store *store, enum crab_verb verb,
@@ -179,6 +194,9 @@ void crab_blob_done(struct crab_store *store, enum crab_verb verb,
 	bool kept = false, own;
 
 	own = old->existed && !crab_blob_load_head(store->blobs, old->value, &was);
+	if (own)
+		birth_ascends(store, &was, verb == CRAB_VERB_INSERT ? write->version :
+						   READ_ONCE(store->blobs->birth));
 	write->existed = old->existed;
 	if (unlikely(crab_store_is_gated(store))) {
 		write_report(store, verb, write, was.version);

@@ -58,7 +58,7 @@ static void births_raise(struct crab_blobs *blobs, struct crab_flow *flow)
 	crab_clean(flow, at, sizeof(*at));
 	/* P15: after a power cut births continue above all that are used from now on */
 	crab_fence(flow, CRAB_P15_BLOB);
-	WRITE_ONCE(blobs->birth_end, number << CRAB_BIRTHS_SHIFT);
+	blobs->birth_end = number << CRAB_BIRTHS_SHIFT;
 }
 
 u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow)
@@ -68,7 +68,8 @@ u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow)
 	mutex_lock(&blobs->birth_lock);
 	if (blobs->birth == blobs->birth_end)
 		births_raise(blobs, flow);
-	birth = blobs->birth++;
+	birth = blobs->birth;
+	WRITE_ONCE(blobs->birth, birth + 1);
 	mutex_unlock(&blobs->birth_lock);
 	return birth;
 }
@@ -76,10 +77,10 @@ u64 crab_blob_birth(struct crab_blobs *blobs, struct crab_flow *flow)
 void crab_blob_check_birth(const struct crab_blobs *blobs, const struct crab_blob_read *get,
 			   struct crab_damage *damage)
 {
-	u64 end = READ_ONCE(blobs->birth_end);
+	u64 next = READ_ONCE(blobs->birth);
 
 	/* Unknown births are damage already */
-	if (end && get->version >= end)
+	if (next && get->version >= next)
 		crab_damage_note(damage, CRAB_BLOBS_OFFSET + offsetof(struct crab_dblobs, births),
 				 "key 0x%llx has a birth that is to come",
 				 (unsigned long long)get->key);

@@ -86,8 +86,6 @@ DESIGNS = [
         Edit(BLOB_ATTACH, "blobs->birth = births << CRAB_BIRTHS_SHIFT;",
              "blobs->birth = (births - 1) << CRAB_BIRTHS_SHIFT")),
     Design("blobs: births are used before the number on the media is raised",
-        Edit(BLOB_MEDIA, "birth = blobs->birth++;\n\tmutex_unlock(&blobs->birth_lock);",
-             "birth = blobs->birth++; mutex_unlock(&blobs->birth_lock)"),
         Edit(BLOB_MEDIA, "if (blobs->birth == blobs->birth_end)\n\t\tbirths_raise(blobs, flow);",
              "if (blobs->birth > blobs->birth_end) births_raise(blobs, flow)")),
     Design("blobs: attach does not mark the extents that words name",

@@ -141,22 +141,27 @@ static void test_lone(void)
 #define PARTS_LEAVES	33000
 #define PARTS_KEYS	500000
 
-static void parts_attach(struct crab_media *media, u32 cpus, struct crab_store_info *info)
+/* Returns how much damage it has found */
+static u64 parts_attach(struct crab_media *media, u32 cpus, struct crab_store_info *info)
 {
 	struct crab_attach_options options = { .readonly = true };
 	struct crab_attach_report report;
 	struct crab_store *store;
+	u64 damage;
 
 	crab_host_cpus = cpus;
 	store = crab_store_attach(media, &options, &report);
 	crab_host_cpus = 0;
 	if (IS_ERR(store)) {
 		tap_fail("%u CPUs: %s", cpus, report.reason);
-		return;
+		return 0;
 	}
 	crab_store_info(store, info);
 	info->attach_ns = 0;
+	damage = store->engine->damage.count;
+	tap_check(!damage == !*store->engine->damage.what, "damage: %s", store->engine->damage.what);
 	crab_store_detach(store);
+	return damage;
 }
 
 /* The same key twice, or out of order */
@@ -174,14 +179,15 @@ static void parts_damage(struct crab_media *media)
 static void parts_compare(struct crab_media *media, u64 bad)
 {
 	struct crab_store_info one = { }, info = { };
+	u64 damage = parts_attach(media, 1, &one);
 	u32 cpus;
 
-	parts_attach(media, 1, &one);
+	tap_check(damage >= bad, "damage of %llu leaves", damage);
 	tap_check(one.stats.records > PARTS_KEYS * 9 / 10 && one.stats.leaves_bad >= bad &&
 		  !one.stats.leaves_bad == !bad, "%llu records, %llu leaves bad: %s",
 		  one.stats.records, one.stats.leaves_bad, one.reason);
 	for (cpus = 2; cpus <= 4; cpus++) {
-		parts_attach(media, cpus, &info);
+		tap_check(parts_attach(media, cpus, &info) == damage, "%u CPUs: other damage", cpus);
 		tap_check(!strcmp(info.reason, one.reason), "%u CPUs: %s; one: %s", cpus,
 			  info.reason, one.reason);
 		tap_check(!memcmp(&info.stats, &one.stats, sizeof(one.stats)), "%u CPUs", cpus);

@@ -318,6 +318,7 @@ struct smo {
 	u64 insert;		/* key; 0: the highest key is deleted */
 	enum crab_insert_mode mode;	/* CRAB_INSERT_CREATE: the key exists */
 	bool still;		/* no slot moves: loads of shifts count as well */
+	bool copies;		/* sorted: a leaf splits by a copy */
 	const char *engine;	/* crab: sorted leaves; NULL: fastfair */
 };
 
@@ -345,8 +346,9 @@ static u64 smo_begin(const struct smo *smo)
 
 	store_begin(CRAB_POOL_OFFSET + LEAVES * smo->leaf_bytes, smo->engine ?: "fastfair",
 		    is_sorted(smo) ? "sorted" : "", smo->leaf_bytes);
-	if (is_sorted(smo) && smo->mode != CRAB_INSERT_CREATE)	/* that could split by a copy */
-		crab_tree_of(store->engine)->tuning.strategy = CRAB_STRATEGY_SIP;
+	if (is_sorted(smo))
+		crab_tree_of(store->engine)->tuning.strategy = smo->copies ? CRAB_STRATEGY_COW :
+									     CRAB_STRATEGY_SIP;
 	for (i = 1; i <= smo->records; i++)
 		tap_check(!store_insert(store, i * 10, i, CRAB_INSERT_EITHER), "insert");
 	for (i = 1; i <= smo->gone; i++)
@@ -447,6 +449,8 @@ static const struct smo smos[] = {
 	{ "a record comes from the next leaf", LEAF_BYTES, 58, .gone = 15, .engine = "crab" },
 	{ "an insert of the highest key, which exists", LEAF_BYTES, 58, .insert = 580, .mode = CRAB_INSERT_CREATE,
 	  .engine = "crab" },
+	{ "an insert of a key that exists, into copies", LEAF_BYTES, 58, .insert = 580, .mode = CRAB_INSERT_CREATE,
+	  .copies = true, .engine = "crab" },
 	{ "an insert", LEAF_BYTES, 15, .insert = 95, .engine = "nvtree" },
 	{ "a replace", LEAF_BYTES, 16, .insert = 90, .engine = "nvtree" },
 	{ "a delete", LEAF_BYTES, 17, .engine = "nvtree" },

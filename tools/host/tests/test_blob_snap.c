@@ -138,7 +138,7 @@ static void step_put(struct world *w, u32 i)
 
 static void step_erase(struct world *w, u32 i)
 {
-	struct crab_blob_write erase = { .key = i };
+	struct crab_blob_write erase = { .key = i, .checked = i & 1, .version = w->key[i].version };
 	char text[NAME_ROOM];
 	int err;
 

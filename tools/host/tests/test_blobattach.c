@@ -7,6 +7,7 @@
  * Invariant: after an attach that has not read all records no extent is allocated.
  */
 #include "media/badmem.h"
+#include "store/blob_commit.h"
 #include "store/blob_media.h"
 #include "store/blob_snap.h"
 #include "store/commit_priv.h"
@@ -405,22 +406,36 @@ static void expect_value(struct crab_snap *snap, u64 key, const char *value)
 		  err, found);
 }
 
-static void expect_values(void)
-{
-	u64 key;
+/* A write of key 0, whose blob has a birth that is to come; by a commit, if the store has commits */
+struct again {
+	const char *name;
+	bool commits;
+	struct crab_blob_write write;
+	enum crab_verb verb;
+	int err;
+};
 
-	for (key = 0; key < VALUES; key++)
-		expect_value(NULL, key, key % 8 ? NULL : "again");
+static int write_again(const struct again *again, struct crab_blob_write *write)
+{
+	static struct crab_blob_commit commit;	/* too large for a stack */
+	int err;
+
+	if (!again->commits)
+		return (again->verb == CRAB_VERB_DELETE ? crab_blob_erase : crab_blob_put)(store, write);
+	commit.n = 1;
+	commit.ops[0] = (struct crab_blob_op){ .verb = again->verb, .write = *write };
+	err = crab_blob_commit(store, &commit);
+	*write = commit.ops[0].write;
+	return err;
 }
 
-/* Births are given again, each to the key that had it, while a snapshot is open: no value is mixed up */
-static void test_again(void)
+/* Attach continues at an older number: the first blob gets the birth that key 0 has. Returns this */
+static u64 begin_again(bool commits)
 {
+	struct crab_blob_read get = { };
 	__le64 *at, old;
-	struct crab_snap *snap;
-	u64 key;
 
-	begin(false, false);
+	begin(false, commits);
 	at = (__le64 *)(media.base + NUMBERS);
 	tap_check(!store_blob_put(store, VALUES, "v", 1), "put");
 	old = *at;
@@ -428,27 +443,60 @@ static void test_again(void)
 	fill();
 	*at = old;
 	tap_check(!attach_finds_damage(false), "attach: %s", store->engine->damage.what);
-	snap = store_snap(store);
-	for (key = 0; key < VALUES; key++)
-		tap_check(!store_blob_put(store, key, "again", 6), "put %llu", key);
-	for (key = 0; key < VALUES; key++)
-		tap_check(!(key % 8) || !store_blob_erase(store, key), "erase %llu", key);
-	expect_values();
-	for (key = 0; key < VALUES; key++)
-		expect_value(snap, key, "value");
+	tap_check(!crab_blob_get(store, &get) || get.version, "get");
+	return get.version;
+}
+
+/* No condition holds with a version that another value has had: the store is read-only before */
+static void test_again(const struct again *again)
+{
+	struct crab_blob_write write = again->write, stale = {
+		.checked = true, .version = begin_again(again->commits), .data = "stale", .bytes = 6,
+	};
+	const char *now = again->err ? "value" : again->verb == CRAB_VERB_DELETE ? NULL : "again";
+	struct crab_snap *snap = store_snap(store);
+	int err;
+
+	write.version = stale.version;
+	err = write_again(again, &write);
+	tap_check(err == again->err, "%s: %d", again->name, err);
+	expect_value(NULL, 0, now);
+	err = crab_blob_put(store, &stale);
+	tap_check(err == -EROFS, "%s: a condition that does not hold: %d", again->name, err);
+	expect_value(NULL, 0, now);
+	expect_value(snap, 0, "value");
 	crab_snap_close(snap);
-	while (crab_blobs_maintain(store))
-		;
-	expect_values();
-	store_check_good(store);
-	tap_check(!attach_finds_damage(false), "attach again: %s", store->engine->damage.what);
-	expect_values();
-	tap_ok(true, "no value is lost while births are given again");
+	tap_ok(crab_store_is_readonly(store), "%s: a birth is to come: %s", again->name, store->reason);
+	store_abandon(store);
+}
+
+static const struct again agains[] = {
+	{ "put", .write = { .data = "again", .bytes = 6 }, .verb = CRAB_VERB_INSERT },
+	{ "conditional put", .write = { .data = "again", .bytes = 6, .checked = true },
+	  .verb = CRAB_VERB_INSERT, .err = -EUCLEAN },
+	{ "erase", .verb = CRAB_VERB_DELETE },
+	{ "conditional erase", .write = { .checked = true }, .verb = CRAB_VERB_DELETE, .err = -EUCLEAN },
+	{ "commit", true, .write = { .data = "again", .bytes = 6 }, .verb = CRAB_VERB_INSERT },
+	{ "conditional commit", true, .write = { .checked = true }, .verb = CRAB_VERB_DELETE,
+	  .err = -EUCLEAN },
+};
+
+/* CHECK notices it also when the number on the media has been raised since */
+static void test_raised(void)
+{
+	struct crab_check_report report;
+
+	begin_again(false);
+	tap_check(!store_blob_put(store, VALUES + 1, "v", 1), "put");
+	tap_check(!crab_store_check(store, &report), "check");
+	tap_ok(strstr(report.damage.what, "is to come"), "CHECK after a put: %s", report.damage.what);
 	store_abandon(store);
 }
 
 int main(void)
 {
+	u32 i;
+
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
 	test_records();
 	test_unreadable();
@@ -464,6 +512,8 @@ int main(void)
 	test_erased();
 	test_born(false);
 	test_born(true);
-	test_again();
+	for (i = 0; i < ARRAY_SIZE(agains); i++)
+		test_again(&agains[i]);
+	test_raised();
 	return tap_done();
 }

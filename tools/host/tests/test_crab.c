@@ -281,6 +281,16 @@ static void test_rebalance(void)
 		  store->engine->found.count, "%u and %u records", tree->first->count,
 		  tree->first->next->count);
 	end();
+
+	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->number);
+	thin(tree->first, half);
+	thin(tree->first->next, half);
+	d->slots[half - 1].key = cpu_to_le64(le64_to_cpu(d->slots[half - 3].key) + 1);
+	del(tree->first->high);
+	tap_check(tree->leaves == 4 && tree->first->count == half && store->engine->found.count,
+		  "%u records, %llu leaves", tree->first->count, tree->leaves);
+	end();
 	tap_ok(true, "sorted: nothing moves from a leaf, or into it, whose words have changed");
 }
 
@@ -360,6 +370,33 @@ static void test_copy(void)
 		end();
 	}
 	tap_ok(true, "sorted: a leaf whose keys do not ascend is not copied");
+}
+
+/* The leaf of a copy replaces the old one, so a copy needs one free leaf */
+static void test_last_leaf(void)
+{
+	struct crab_leaf *leaf;
+	struct crab_spare spare;
+	u64 number, key;
+
+	sorted_begin();
+	leaf = tree->first->next;
+	key = leaf->high - STEP;
+	del(key);
+	tree->tuning.strategy = CRAB_STRATEGY_COW;
+	while (tree->pool.free > 1)
+		tap_check(!crab_pool_alloc(&tree->pool, &spare, 1, 0), "a leaf");
+	number = leaf->number;
+	tap_check(!put(key) && leaf->number != number && tree->pool.free == 1, "an insert");
+	number = leaf->number;
+	del(key);
+	tap_check(leaf->number != number && tree->pool.free == 1, "a delete");
+	tap_check(!crab_pool_alloc(&tree->pool, &spare, 1, 0), "the last leaf");
+	tap_check(put(key) == -ENOSPC, "an insert without a leaf");
+	number = leaf->number;
+	del(key - STEP);
+	tap_ok(leaf->number == number, "sorted: the last free leaf is enough for a copy");
+	end();
 }
 
 /* A record of one leaf has a key of another one: that may be lost, and no other leaf is in doubt */
@@ -531,6 +568,7 @@ int main(void)
 	test_merge();
 	test_split();
 	test_copy();
+	test_last_leaf();
 	test_misplaced();
 	test_disorder();
 	test_bitmap();

@@ -163,26 +163,29 @@ static void test_link_after(void)
 	store_abandon(store);
 }
 
-/* Lengths at the limit of the store */
-static void test_longest_commit(void)
+/* Lengths at the limit of the store, of which @leaves decide, or at that of all stores: @all */
+static void test_longest(u64 leaves, bool all)
 {
 	static struct crab_blob_commit commit;
-	struct crab_blob_op *op = &commit.ops[0];
-	static u8 value[CRAB_BLOB_BYTES_MAX];
+	struct crab_blob_write *put = &commit.ops[0].write;
+	static u8 value[CRAB_BLOB_BYTES_MAX + 1];
+	u32 most;
 	int err;
 
-	begin(STORE_BLOBS, true);
+	media = media_create(CRAB_POOL_OFFSET + leaves * 512);
+	store = store_make(&media, "crab", "", 512, STORE_BLOBS | STORE_COMMITS);
+	most = crab_blob_most(store, 0);
+	tap_check((most == CRAB_BLOB_BYTES_MAX) == all, "%u bytes", most);
 	commit.n = 1;
-	op->verb = CRAB_VERB_INSERT;
-	op->write = (struct crab_blob_write){
-		.key = 1, .data = value, .bytes = crab_blob_most(store, 0),
-	};
-	err = crab_blob_commit(store, &commit);
+	commit.ops[0].verb = CRAB_VERB_INSERT;
+	*put = (struct crab_blob_write){ .key = 1, .data = value, .bytes = most };
+	err = crab_blob_commit(store, &commit) ?: crab_blob_put(store, put);
 	tap_check(!err, "the longest value: %d", err);
-	op->write.bytes++;
+	put->bytes++;
 	err = crab_blob_commit(store, &commit);
-	tap_check(err == -EMSGSIZE && !commit.failed, "one byte more: %d", err);
-	tap_ok(true, "a commit has values as long as a put has them");
+	tap_check(err == -EMSGSIZE && !commit.failed, "a commit of one byte more: %d", err);
+	err = crab_blob_put(store, put);
+	tap_ok(err == -EMSGSIZE, "a commit has values as long as a put has them, %u bytes: %d", most, err);
 	store_abandon(store);
 }
 
@@ -532,7 +535,8 @@ int main(void)
 	test_two_reasons();
 	test_full_list();
 	test_link_after();
-	test_longest_commit();
+	test_longest(256, false);
+	test_longest(16384, true);
 	test_longest_list();
 	test_lost_race();
 	test_last_fails();

@@ -4,8 +4,11 @@
  * for readers before they are free: they end, though other writes hand over leaves all the time,
  * and they end early if they are to stop.
  */
+#include <linux/rcupdate.h>
+
 #include "shared/pool.h"
 #include "store/blob_commit.h"
+#include "store/blob_priv.h"
 #include "test.h"
 
 #define LEAVES	300U
@@ -64,14 +67,24 @@ static const struct verb {
 	int (*put)(u64 key);
 } verbs[] = { { "put", put }, { "commit", put_by_commit } };
 
-/* A full store */
-static void begin(const char *engine, const char *layout)
+static void make(const char *engine, const char *layout)
 {
 	store_begin_of(CRAB_POOL_OFFSET + LEAVES * leaf_bytes_of(engine, layout), engine, layout,
 		       leaf_bytes_of(engine, layout), STORE_BLOBS | STORE_COMMITS);
+}
+
+static void fill(void)
+{
 	for (keys = 0; !put(keys); keys++)
 		;
 	tap_check(keys > 5, "%llu keys", keys);
+}
+
+/* A full store */
+static void begin(const char *engine, const char *layout)
+{
+	make(engine, layout);
+	fill();
 }
 
 /* A refused write has done nothing, and one is possible once there is room */
@@ -99,6 +112,36 @@ static void test_waits(const char *const *engine, const struct verb *verb)
 	end(verb);
 }
 
+/* The leaves of a slab wait for readers, and polling overlooks the end of these: the write waits for it */
+static void test_found(const char *const *engine, const struct verb *verb)
+{
+	struct crab_pool *pool;
+	struct crab_later *later;
+	u64 first, free;
+	u32 n, i;
+	int err;
+
+	make(engine[0], engine[1]);
+	pool = store->engine->pool;
+	n = store->blobs->extents.slab_lines * CRAB_LINE / store->engine->geo.leaf_bytes;
+	tap_check(!crab_pool_alloc_run(pool, n, LEAVES, 0, &first), "a run");
+	fill();
+	free = pool->free;
+	pool->lent -= n;
+	crab_host_poll_late = true;
+	for (i = 0; i < n; i++) {
+		later = kmalloc(sizeof(*later), GFP_KERNEL);
+		later->leaf = first + i;
+		crab_pool_free_later(pool, later);
+	}
+	tap_check(pool->free == free && pool->waiting >= n, "the leaves do not wait");
+	err = verb->put(keys);
+	crab_host_poll_late = false;
+	tap_ok(!err, "%s %s: a %s finds leaves that wait: %d", engine[0], engine[1], verb->name, err);
+	store_check_good(store);
+	store_end(store);
+}
+
 static void test_stop(const char *const *engine, const struct verb *verb)
 {
 	int err;
@@ -120,6 +163,7 @@ int main(void)
 		for (verb = 0; verb < ARRAY_SIZE(verbs); verb++) {
 			test_waits(engines[i], &verbs[verb]);
 			test_stop(engines[i], &verbs[verb]);
+			test_found(engines[i], &verbs[verb]);
 		}
 	return tap_done();
 }

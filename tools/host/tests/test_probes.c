@@ -8,6 +8,8 @@
 #include "test.h"
 
 #define KEYS	12000
+#define LEAF_BYTES	512U
+#define LEAVES	256U		/* most of them in use */
 #define NODES	64		/* stores of an attach that are pending at once */
 
 struct probes {
@@ -84,6 +86,39 @@ static void test_chosen(u32 leaf_bytes)
 	       chance.miss);
 }
 
+/* Loads of the lowest keys in the headers of leaves */
+static u64 lows;
+
+static void loading(struct crab_shadow *shadow, u32 word)
+{
+	u64 from = CRAB_POOL_OFFSET + offsetof(struct crab_dhead, low), at = (u64)word * sizeof(u64);
+
+	lows += at >= from && !((at - from) % LEAF_BYTES);
+}
+
+/* Attach of a sound store does not read the headers again, as it does to follow a damaged list */
+static void test_headers(const char *layout)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
+	struct crab_store *store = store_format_attach(&media, "crab", layout, LEAF_BYTES);
+	struct crab_shadow *shadow;
+	u64 used;
+
+	insert(store, false, 0, LEAVES * 8);
+	used = crab_tree_of(store->engine)->leaves;
+	crab_store_detach(store);
+	shadow = crab_shadow_create(&media, NODES);
+	lows = 0;
+	shadow->loading = loading;
+	store = store_attach(&media);
+	shadow->loading = NULL;
+	tap_ok(lows >= used && lows < 2 * used, "%s: attach of %llu leaves loads %llu headers", layout, used,
+	       lows);
+	crab_store_detach(store);
+	crab_shadow_destroy(shadow);
+	media_destroy(&media);
+}
+
 /* Among 64 consecutive keys, those with the fingerprint of an earlier one */
 static u32 shared(const struct crab_mix *mix, u32 shift)
 {
@@ -123,6 +158,8 @@ int main(void)
 	crab_host_seed(1);
 	for (leaf_bytes = 512; leaf_bytes <= CRAB_LEAF_BYTES_MAX; leaf_bytes *= 2)
 		test_chosen(leaf_bytes);
+	test_headers("slotted");
+	test_headers("sorted");
 	test_mix();
 	return tap_done();
 }
