@@ -54,6 +54,9 @@ struct target {
 extern const struct argp target_argp;
 extern const struct argp_child target_child[];
 const char *target_path(const struct target *target);
+/* Opens it: 0, or a negative errno without a message */
+int target_try(struct target *target, unsigned int flags);
+/* The same: EXIT_OK, or EXIT_FAILED after a message */
 int target_open(struct target *target, unsigned int flags);
 /* The meaning of an errno of an open */
 const char *target_error(const struct target *target, int err);
@@ -148,6 +151,12 @@ const char *text_escape(const char *text, size_t bytes, char *room);
 /* The same, with \x5c for a backslash that would be read as such a byte; and the bytes again */
 const char *name_escape(const char *name, size_t bytes, char *room);
 size_t name_unescape(const char *text, char *room);
+
+/* The noun after a number of things */
+static inline const char *noun(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
 
 #define LABEL_TEXT	(4 * CRABTREE_LABEL_LEN + 1)
 

@@ -339,7 +339,7 @@ static int report(const struct load *load)
 	struct json_object *json;
 
 	if (!load->target->json) {
-		printf("%" PRIu64 " %s stored\n", load->stored, item_kind_name(load->kind));
+		printf("%" PRIu64 " %s stored\n", load->stored, item_noun(load->kind, load->stored));
 		return EXIT_OK;
 	}
 	json = json_object_new_object();

@@ -204,7 +204,7 @@ static int report(const struct restore *restore, const struct stream *stream)
 
 	if (!restore->target->json) {
 		printf("%s: %" PRIu64 " %s restored\n", target_path(restore->target), stream->count,
-		       item_kind_name(stream->kind));
+		       item_noun(stream->kind, stream->count));
 		return EXIT_OK;
 	}
 	json = json_object_new_object();

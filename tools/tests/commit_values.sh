@@ -134,7 +134,7 @@ refused "the reserved key" 'lines:2: this key is reserved' 'del 0xffffffffffffff
 refused "an operation of names" 'lines:2: not an operation: put, del or test' 'set a u8 1'
 t "a key that should be absent" 3 '' 'commit lines:3, key 2: .*there already' commit "$first" 'put 2 most' 'test 2 absent'
 t "nothing of them was written" 1 '' 'no such key' c cat 99
-t "check of blobs" 0 '1 records: sound' '' c check
+t "check of blobs" 0 '1 record: sound' '' c check
 printf 'put 7 most\ndel 2\ntest 2 exists\n' > lines
 FAKE_IMAGE=$tmp/v.img t "on a device" 0 '' '' "$out/tests/crabctl-fakedev" -d /dev/zero commit lines
 t "which has it then" 0 '^7 65536 [0-9]+$' '' c ls
