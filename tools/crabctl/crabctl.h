@@ -225,7 +225,7 @@ int walk_records(const struct walk *walk, struct record_writer *writer);
 int file_settle(FILE *file, const char *path);
 
 /* progress.c */
-void progress_begin(const char *what, uint64_t total);
+void progress_begin(FILE *to, const char *what, uint64_t total);
 void progress_show(uint64_t count, uint64_t part);
 void progress_clear(void);
 

@@ -57,7 +57,7 @@ static int write_records(struct target *target, struct record_writer *writer)
 
 	if (err)
 		return fail(target, err, "dump");
-	progress_begin("records", info.records);
+	progress_begin(writer->file, "records", info.records);
 	return walk_records(&walk, writer);
 }
 

@@ -124,12 +124,23 @@ static bool is_rejected(struct crabtree *ct)
 	return ct && !crabtree_info(ct, &info, sizeof(info)) && info.state == CRABTREE_STATE_REJECTED;
 }
 
+static bool is_of_names(struct crabtree *ct)
+{
+	struct crabtree_info info;
+
+	return ct && !crabtree_info(ct, &info, sizeof(info)) && item_kind(&info) == ITEM_NAMED;
+}
+
 /* More exact than the library, which knows neither the call nor the store */
 static const char *cause(const struct target *target, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return "no such key";
+		return is_of_names(target->ct) ? "no such name" : "no such key";
+	case -EEXIST:
+		if (is_of_names(target->ct))
+			return "the name is there already";
+		break;
 	case -EOPNOTSUPP:
 		return "a store of another kind";
 	case -EINVAL:	/* the arguments are good */

@@ -61,6 +61,7 @@ static void lose(struct args *args, uint64_t from, uint64_t to)
 
 static bool is_of_pass(struct args *args)
 {
+	progress_show(args->seen, args->seen);
 	return args->seen++ % args->parts == args->part;
 }
 
@@ -375,7 +376,9 @@ static int fsck(struct args *args)
 		args->names = json_object_new_array();
 	if (!args->size)
 		args->size = info.region_bytes;
+	progress_begin(NULL, item_kind_name(item_kind(&info)), info.records);
 	code = err ? fail_file(args->to, err, "fsck") : make_new(args, &info);
+	progress_clear();
 	if (code)
 		return code;
 	if (args->target->json)

@@ -497,7 +497,7 @@ int verb_load(struct target *target, int argc, char **argv)
 	load.ack = -1;
 	code = open_all(&load);
 	if (!code) {
-		progress_begin(item_kind_name(load.kind), file_size(load.file));
+		progress_begin(NULL, item_kind_name(load.kind), file_size(load.file));
 		code = load.kind == ITEM_RECORD ? load_lines(&load) : load_values(&load);
 		progress_clear();
 	}

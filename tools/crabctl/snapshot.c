@@ -85,7 +85,7 @@ static int write_all(struct target *target, struct crabtree *from, struct stream
 	if (err) {
 		code = fail(target, err, "snapshot");
 	} else {
-		progress_begin(item_kind_name(items.kind), info.records);
+		progress_begin(stream->file, item_kind_name(items.kind), info.records);
 		stream_begin(stream, &info);
 		code = write_items(target, &items, &item, stream);
 	}

@@ -83,11 +83,11 @@ t "a name of 241 bytes" 2 '' 'longer than 240' c set "$(printf '%0241d' 0)" x
 t "a name of 240 bytes" 0 '' '' c set "$(printf '%0240d' 0)" x
 t "a name that is not UTF-8" 2 '' 'not UTF-8' c set $'a\xff' x
 t "a name with a control character" 2 '' '^crabctl: set: name "a.x0ab.x1b": it has a control character$' c set $'a\nb\e' x
-t "--create of a name that is there" 3 '' 'there already' c set v x --create
-t "--replace of a name that is not" 1 '' 'no such key' c set w x --replace
+t "--create of a name that is there" 3 '' 'set v: the name is there already$' c set v x --create
+t "--replace of a name that is not" 1 '' 'no such name' c set w x --replace
 t "rm --if-version of another version" 1 '' 'another one' c rm v --if-version 1
 t "rm" 0 '' '' c rm v
-t "rm again" 1 '' 'no such key' c rm v
+t "rm again" 1 '' 'no such name' c rm v
 t "put is refused" 3 '' 'another kind' c put 1 2
 of_names='a store of another kind \(it has names, and no commits; its verbs: set, get, cat, rm, ls\)$'
 t "put of a name: the kind of the store, and its verbs" 3 '' "^crabctl: n.img: put plc/x: $of_names" c put plc/x 1
@@ -199,7 +199,7 @@ json "get --json of a text that is not UTF-8" "x['hex'] == 'ff' and x['type'] ==
 t "cat of a name that is not UTF-8" 0 $'^\1$' '' m cat $'b\xff'
 for name in $'a\nb' $'b\xff'; do
 	t "rm of it: $(printf %q "$name")" 0 '' '' m rm "$name"
-	t "it is gone" 1 '' 'rm [ab].x.*: no such key' m rm "$name"
+	t "it is gone" 1 '' 'rm [ab].x.*: no such name' m rm "$name"
 done
 
 # Those that no word of a command line has, and those that ls could print as others: as ls prints them
@@ -211,9 +211,9 @@ json "get -e --json has it as ls" "x['name'] == r'a\x00b'" m get -ej 'a\x00b'
 t "cat --escaped" 0 $'^\1$' '' m cat --escaped 'a\x00b'
 t "a name with a backslash" 0 '^1$' '' m get 'back\x41'
 t "as ls prints it" 0 '^1$' '' m get -e 'back\x5cx41'
-t "which is another name without -e" 1 '' 'no such key' m get 'back\x5cx41'
-t "an escape that is none" 1 '' 'no such key' m get -e 'a\x0'
-t "too long with its escapes, not without" 1 '' 'no such key' m get -e "$(printf '\\x41%.0s' {1..240})"
+t "which is another name without -e" 1 '' 'no such name' m get 'back\x5cx41'
+t "an escape that is none" 1 '' 'no such name' m get -e 'a\x0'
+t "too long with its escapes, not without" 1 '' 'no such name' m get -e "$(printf '\\x41%.0s' {1..240})"
 t "too long without" 2 '' 'longer than 240' m get -e "$(printf '\\x41%.0s' {1..241})"
 t "far too long" 2 '' 'longer than 240' m get -e "$(printf '%01000d' 0)"
 while read -r name; do

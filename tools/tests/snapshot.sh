@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 112
+suite 114
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -78,6 +78,8 @@ t "other data without an end: they are not copied" 3 '' 'standard input:1: not a
 	sh -c "ulimit -f 8; yes | '$crabctl' --image new restore --size=64K -"
 t "diff of a device that has no store" 3 '' '/dev/null: diff: neither a store nor a snapshot' c diff s /dev/null
 : > tiny
+t "diff of a file that is not there" 3 '' '^crabctl: nofile: diff: no such file$' c diff nofile file:b
+t "diff of a device that is not there" 3 '' '^crabctl: /dev/crab9: diff: no such device ' c diff crab9 file:b
 t "diff of an image that is too small" 3 '' 'file:tiny: diff: too small to be an image' c diff s file:tiny
 truncate -s 64K blank
 t "diff of an image without a store" 3 '' 'file:blank: diff: the region is not formatted' c diff file:blank file:b
