@@ -38,7 +38,22 @@ static int walk_end(struct target *target, const struct stream *stream, const st
 	return EXIT_OK;
 }
 
-/* Reports a loss; false: the walk ends here */
+/* A list of names does not show how many it lacks; INFO does, unless whole leaves are damaged */
+static void names_left_out(struct target *target, const struct stream *stream)
+{
+	uint64_t listed = stream->count + stream->left_out, missing = 0;
+	struct crabtree_info info;
+
+	if (!crabtree_info(target->ct, &info, sizeof(info)) && info.records > listed && !info.leaves_bad)
+		missing = info.records - listed;
+	if (missing)
+		fail(target, -EUCLEAN, "snapshot: left out %" PRIu64 " %s damaged", missing,
+		     noun(missing, "value whose name is", "values whose names are"));
+	else
+		fail(target, -EUCLEAN, "snapshot: left out values whose names are damaged");
+}
+
+/* Reports a loss; false: the walk ends here. The reason of the store is not that of each value */
 static bool left_out(struct target *target, const struct items *items, const struct item *item,
 		     struct stream *stream)
 {
@@ -47,7 +62,13 @@ static bool left_out(struct target *target, const struct items *items, const str
 
 	if (!what)
 		return false;
-	fail(target, -EUCLEAN, "snapshot: %s left out", what);
+	if (item_is_known(items->kind, item))
+		message("%s: snapshot: %s left out: %s", target_path(target), what,
+			crabtree_strerror(-EUCLEAN));
+	else if (items->kind == ITEM_NAMED)
+		names_left_out(target, stream);
+	else
+		fail(target, -EUCLEAN, "snapshot: %s left out", what);
 	stream->left_out++;
 	return true;
 }

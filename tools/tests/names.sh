@@ -141,7 +141,8 @@ t "ls has the others, and fails" 3 '^plc/motor.hours u32 4 ' 'ls: .*damaged at o
 t "ls of a prefix, too" 3 '^plc/motor.hours u32 4 ' 'ls: .*damaged at offset' "$crabctl" --image good.img ls plc/
 json_after 3 "ls --json, too" "x[-1]['name'] == 'plc/motor.hours'" "$crabctl" --image good.img ls --json
 echo before > s
-t "snapshot reports that names are damaged" 3 '' 'snapshot: damaged names left out: the media .* \(damaged at offset' \
+t "snapshot reports that names are damaged" 3 '' \
+	'snapshot: left out 1 value whose name is damaged: the media .* \(damaged at offset' \
 	"$crabctl" --image good.img snapshot s
 truth "and leaves the file" grep -qx before s
 mv s.partial names.partial
