@@ -13,6 +13,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <json-c/json.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,6 +169,12 @@ const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT]);
 
 /* Before a line of at most @bytes: makes room in the buffer, so that a signal leaves whole lines */
 void line_begin(FILE *file, size_t bytes);
+
+/*
+ * Waits as poll(); @polled has room for one more. If nothing reads standard output any longer, the
+ * program ends, as a write to it would end it
+ */
+void output_poll(struct pollfd *polled, nfds_t count, int timeout);
 
 void json_u64(struct json_object *object, const char *name, uint64_t value);
 void json_text(struct json_object *object, const char *name, const char *text);

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 114
+suite 115
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -161,6 +161,12 @@ truth "watch of a range, and with the most entries" grep -qx 'watch 5 6 65536' l
 t "watch of a range that ends below its start" 2 '' '^crabctl: watch: 6 to 5: the range ends below its start$' fake watch 6 5
 t "watch with more" 2 '' '--entries 65537: 1 to 65536' fake watch --entries 65537
 mkfifo pipe
+exec 8<> pipe
+cat changes >&8
+FAKE_CHANGES=pipe timeout 60 "$out/tests/crabctl-fakedev" -d /dev/zero watch 8>&- | head -n 4 > seen
+ended=${PIPESTATUS[0]}
+exec 8>&-
+truth "watch ends when its reader does: status $ended" [ "$ended" = 141 ]
 FAKE_CHANGES=pipe fake watch > seen &
 exec 9> pipe
 cat changes >&9
