@@ -57,13 +57,13 @@ CAUSE(foreign_data, PROBLEM, "not a crabtree store",
       "verify that it is the right region; then crabctl format --force")
 CAUSE(supers_damaged, PROBLEM, "both superblocks are damaged",
       "both superblocks are damaged: the memory lost its content, or something else wrote to it",
-      "save a copy of the region; restore a dump into a new store")
+      "save a copy of the region; crabctl restore --force of a snapshot, or format --force and load of a dump")
 CAUSE(super_unreadable, PROBLEM, "no superblock: uncorrectable",
       "the memory of the superblocks cannot be read",
-      "replace the memory, or clear its bad blocks; restore a dump")
+      "replace the memory, or clear its bad blocks; crabctl restore of a snapshot, or format and load of a dump")
 CAUSE(super_impossible, PROBLEM, "superblock at",
       "a superblock with a correct checksum has an impossible value: no power cut does that",
-      "save a copy of the region; then crabctl format --force and restore a dump")
+      "save a copy of the region; crabctl restore --force of a snapshot, or format --force and load of a dump")
 CAUSE(newer_format, PROBLEM, "format version",
       "a newer module wrote the store",
       "use that module; nothing was changed")

@@ -89,7 +89,7 @@ t "which has no snapshot" 3 '' '^crabctl: standard input: diff: not a snapshot; 
 	sh -c "'$crabctl' diff file:b - < lines"
 t "snapshot of an image without a store writes nothing" 3 '' 'blank: snapshot: the region is not formatted' \
 	c --image blank snapshot -
-t "a dump is no snapshot" 3 '' 'not a snapshot' c --image b restore --force lines
+t "a dump is no snapshot" 3 '' '^crabctl: lines:1: not a snapshot; load reads the lines of a dump ' c --image b restore --force lines
 
 # Every bit of a small snapshot, and every length
 c --image small format --size 64K > made
