@@ -28,7 +28,8 @@ static void full_detail(struct crabtree *ct, char *buf, size_t len)
 static void kind_detail(struct crabtree *ct, char *buf, size_t len)
 {
 	static const char * const verbs[] = {
-		"get, put, add, swap, del, scan", "set, cat, rm, ls", "set, get, cat, rm, ls"
+		"get, put, add, swap, del, scan, dump", "set, cat, rm, ls, snapshot",
+		"set, get, cat, rm, ls, snapshot"
 	};
 	struct crabtree_info info;
 

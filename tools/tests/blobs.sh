@@ -53,7 +53,7 @@ t "neither text nor file" 2 '' 'either TEXT or --file' c set 5
 t "both text and file" 2 '' 'either TEXT or --file' c set 5 x --file zeros
 t "the reserved key" 2 '' 'reserved' c set 0xffffffffffffffff x
 t "put of a name is refused" 3 '' 'put x: a store of another kind \(it has blobs' c put x 2
-t "put is refused" 3 '' 'put 1: a store of another kind \(it has blobs, and no commits; its verbs: set, cat, rm, ls\)$' c put 1 2
+t "put is refused" 3 '' 'put 1: a store of another kind \(it has blobs, and no commits; its verbs: set, cat, rm, ls, snapshot\)$' c put 1 2
 t "get is refused" 3 '' 'another kind' c get 1
 t "scan is refused" 3 - 'another kind' c scan
 t "check" 0 - - c check

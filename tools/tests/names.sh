@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 152
+suite 153
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -89,8 +89,9 @@ t "rm --if-version of another version" 1 '' 'another one' c rm v --if-version 1
 t "rm" 0 '' '' c rm v
 t "rm again" 1 '' 'no such name' c rm v
 t "put is refused" 3 '' 'another kind' c put 1 2
-of_names='a store of another kind \(it has names, and no commits; its verbs: set, get, cat, rm, ls\)$'
+of_names='a store of another kind \(it has names, and no commits; its verbs: set, get, cat, rm, ls, snapshot\)$'
 t "put of a name: the kind of the store, and its verbs" 3 '' "^crabctl: n.img: put plc/x: $of_names" c put plc/x 1
+t "dump: the verb in place of it" 3 '' "n.img: dump, after 0 records: $of_names" c dump
 t "put of a text" 3 '' "n.img: put 7: $of_names" c put 7 text
 t "add of a name" 3 '' "n.img: add plc/x: $of_names" c add plc/x 1
 t "swap of a text" 3 '' "n.img: swap 7: $of_names" c swap 7 1 text
@@ -238,5 +239,5 @@ t "get of a name in a device without a store" 3 '' 'get a/b: the region is not f
 	env FAKE_IMAGE="$PWD/blank.img" "$out/tests/crabctl-fakedev" -d /dev/zero get a/b
 t "a name in a store of blobs" 2 '' \
 	'cat: key a/b: not a number .*; b.img has blobs: names need a store of format --names$' "$crabctl" --image b.img cat a/b
-t "get of one there" 3 '' 'b.img: get a/b: a store of another kind \(it has blobs, .* set, cat, rm, ls\)$' \
+t "get of one there" 3 '' 'b.img: get a/b: a store of another kind \(it has blobs, .* set, cat, rm, ls, snapshot\)$' \
 	"$crabctl" --image b.img get a/b
