@@ -88,7 +88,8 @@ static int control_add(char *spec)
 	int err;
 
 	if (!provider || spec[len] != '=') {
-		crab_control_answer("%s: not a region: want PROVIDER=REGION", spec);
+		crab_control_answer("%s: not a region: want pmem=, region=, reserve= or ram=",
+				    spec);
 		return -EINVAL;
 	}
 	err = provider->hardware ? security_locked_down(LOCKDOWN_MODULE_PARAMETERS) : 0;

@@ -41,7 +41,8 @@ static int device_format_check_locked(struct crab_device *device,
 		return -EROFS;
 	}
 	if (device->users > 1) {
-		snprintf(reason, CRAB_REASON_LEN, "%u others have it open", device->users - 1);
+		snprintf(reason, CRAB_REASON_LEN, "it is open elsewhere, %u time%s",
+			 device->users - 1, device->users == 2 ? "" : "s");
 		return -EBUSY;
 	}
 	return crab_store_format_check(&device->region->media, options, reason);

@@ -221,6 +221,21 @@ static struct device *dax_nvdimm(struct device *dev)
 	return NULL;
 }
 
+/* Users read it without a table of errors */
+static const char *dax_open_cause(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return ": no such device";
+	case -ENOTBLK:
+		return ": not a block device";
+	case -EBUSY:
+		return ": it is mounted, or in use otherwise";
+	default:
+		return "";
+	}
+}
+
 /* Return: 0, or an error; then the disk is closed */
 static int dax_open_disk(struct crab_dax_disk *disk, const char *path, bool readonly)
 {
@@ -228,7 +243,8 @@ static int dax_open_disk(struct crab_dax_disk *disk, const char *path, bool read
 	struct device *parent;
 
 	if (err) {
-		crab_region_refuse("pmem=%s: cannot open it exclusively: error %d", path, err);
+		crab_region_refuse("pmem=%s: cannot open it exclusively: error %d%s", path, err,
+				   dax_open_cause(err));
 		return err;
 	}
 	parent = disk_to_dev(disk->bdev.bdev->bd_disk)->parent;

@@ -110,7 +110,7 @@ static const struct refusal {
 	{ "nonsense", -EINVAL, "nonsense: neither" },
 	{ "add", -EINVAL, "add: neither" },
 	{ "add ", -EINVAL, "add: neither" },
-	{ "add ram", -EINVAL, "ram: not a region" },
+	{ "add ram", -EINVAL, "ram: not a region: want pmem=, region=, reserve= or ram=" },
 	{ "add =64K", -EINVAL, "=64K: not a region" },
 	{ "add floppy=64K", -EINVAL, "floppy=64K: not a region" },
 	{ "add ram=", -EINVAL, "a size is missing" },

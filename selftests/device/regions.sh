@@ -34,9 +34,9 @@ system_ram_end() {
 }
 
 wrong_pmem() {
-	local want="$1" path="$2"
+	local want="$1" path="$2" cause="$3"
 	if has_dax; then
-		bad "$want" "pmem=$path: cannot open" "pmem=$path"
+		bad "$want" "pmem=$path: cannot open it exclusively: error -[0-9]*: $cause" "pmem=$path"
 	else
 		bad EOPNOTSUPP "pmem=$path: not supported by this kernel" "pmem=$path"
 	fi
@@ -561,8 +561,8 @@ tests() {
 	it bad_region "one region twice" EBUSY "in use" 'region=$BASE,64K,$BASE,64K'
 	it bad_region "a good region before a bad one is let go" EINVAL "is not a size" \
 		'region=$BASE,64K,$((BASE + 65536)),x'
-	it wrong_pmem "pmem= of no device" ENODEV /dev/nonsense
-	it wrong_pmem "pmem= of a character device" ENOTBLK /dev/null
+	it wrong_pmem "pmem= of no device" ENODEV /dev/nonsense "no such device"
+	it wrong_pmem "pmem= of a character device" ENOTBLK /dev/null "not a block device"
 	it claim "region= is claimed, in /proc/iomem, and let go"
 	it claim_at "region= takes both spellings, and many"
 	it readonly_load "readonly=1 serves, refuses writes, writes nothing" "" readonly=1

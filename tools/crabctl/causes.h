@@ -57,13 +57,13 @@ CAUSE(foreign_data, PROBLEM, "not a crabtree store",
       "verify that it is the right region; then crabctl format --force")
 CAUSE(supers_damaged, PROBLEM, "both superblocks are damaged",
       "both superblocks are damaged: the memory lost its content, or something else wrote to it",
-      "save a copy of the region; restore a dump into a new store")
+      "save a copy of the region; crabctl restore --force of a snapshot, or format --force and load of a dump")
 CAUSE(super_unreadable, PROBLEM, "no superblock: uncorrectable",
       "the memory of the superblocks cannot be read",
-      "replace the memory, or clear its bad blocks; restore a dump")
+      "replace the memory, or clear its bad blocks; crabctl restore of a snapshot, or format and load of a dump")
 CAUSE(super_impossible, PROBLEM, "superblock at",
       "a superblock with a correct checksum has an impossible value: no power cut does that",
-      "save a copy of the region; then crabctl format --force and restore a dump")
+      "save a copy of the region; crabctl restore --force of a snapshot, or format --force and load of a dump")
 CAUSE(newer_format, PROBLEM, "format version",
       "a newer module wrote the store",
       "use that module; nothing was changed")
@@ -114,10 +114,10 @@ CAUSE(super_half_bad, PROBLEM, "read-only: the other superblock",
       "crabctl snapshot, clear the bad blocks, crabctl restore")
 CAUSE(damaged, PROBLEM, "damaged at offset",
       "the store is damaged, which no power cut does: it is read-only",
-      "crabctl dump, format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
+      "crabctl snapshot, which reports each loss, then crabctl restore --force of the file that it wrote")
 CAUSE(memory_failed, PROBLEM, "memory at offset",
       "memory failed while the store was in use: it is read-only",
-      "crabctl dump, replace the memory, format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
+      "crabctl snapshot, which reports each loss; replace the memory; crabctl restore --force of the file that it wrote")
 CAUSE(commit_waits, PROBLEM, "a commit waits for the next attach",
       "a commit is durable but could not be applied in full: the store is read-only",
       "free memory and load the module again: attach applies the rest")
@@ -135,7 +135,7 @@ CAUSE(region_gone, PROBLEM, "the region was taken away",
 /* Served, but */
 CAUSE(quarantine, PROBLEM, "",
       "leaves are quarantined: keys in their ranges return EUCLEAN",
-      "crabctl dump names what is lost; format with the same label, load; of blobs and names fsck of a copy of the region, snapshot, restore")
+      "crabctl snapshot, which reports each loss, then crabctl restore --force of the file that it wrote")
 CAUSE(full, PROBLEM, "",
       "the store is full: inserts, and all new values of blobs and names, return ENOSPC; deletes work",
       "delete records, or enlarge the region: the store grows at the next attach")

@@ -26,11 +26,13 @@ static void print_json(const struct crabtree_check *check)
 
 static void print_text(const struct target *target, const struct crabtree_check *check)
 {
-	printf("%s: %" PRIu64 " leaves, %" PRIu64 " records: ", target_path(target),
-	       (uint64_t)check->leaves, (uint64_t)check->records);
+	printf("%s: %" PRIu64 " %s, %" PRIu64 " %s: ", target_path(target), (uint64_t)check->leaves,
+	       noun(check->leaves, "leaf", "leaves"), (uint64_t)check->records,
+	       noun(check->records, "record", "records"));
 	if (check->errors)
-		printf("%" PRIu64 " errors, the first at offset 0x%" PRIx64 ": %s\n",
-		       (uint64_t)check->errors, (uint64_t)check->first_offset, check->first);
+		printf("%" PRIu64 " %s at offset 0x%" PRIx64 ": %s\n", (uint64_t)check->errors,
+		       noun(check->errors, "error,", "errors, the first"), (uint64_t)check->first_offset,
+		       check->first);
 	else
 		puts("sound");
 }

@@ -13,6 +13,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <json-c/json.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,9 @@ struct target {
 extern const struct argp target_argp;
 extern const struct argp_child target_child[];
 const char *target_path(const struct target *target);
+/* Opens it: 0, or a negative errno without a message */
+int target_try(struct target *target, unsigned int flags);
+/* The same: EXIT_OK, or EXIT_FAILED after a message */
 int target_open(struct target *target, unsigned int flags);
 /* The meaning of an errno of an open */
 const char *target_error(const struct target *target, int err);
@@ -149,6 +153,12 @@ const char *text_escape(const char *text, size_t bytes, char *room);
 const char *name_escape(const char *name, size_t bytes, char *room);
 size_t name_unescape(const char *text, char *room);
 
+/* The noun after a number of things */
+static inline const char *noun(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
 #define LABEL_TEXT	(4 * CRABTREE_LABEL_LEN + 1)
 
 /* The label of a store, of which the media may have any bytes */
@@ -159,6 +169,12 @@ const char *label_text(const struct crabtree_info *info, char room[LABEL_TEXT]);
 
 /* Before a line of at most @bytes: makes room in the buffer, so that a signal leaves whole lines */
 void line_begin(FILE *file, size_t bytes);
+
+/*
+ * Waits as poll(); @polled has room for one more. If nothing reads standard output any longer, the
+ * program ends, as a write to it would end it
+ */
+void output_poll(struct pollfd *polled, nfds_t count, int timeout);
 
 void json_u64(struct json_object *object, const char *name, uint64_t value);
 void json_text(struct json_object *object, const char *name, const char *text);
@@ -216,7 +232,7 @@ int walk_records(const struct walk *walk, struct record_writer *writer);
 int file_settle(FILE *file, const char *path);
 
 /* progress.c */
-void progress_begin(const char *what, uint64_t total);
+void progress_begin(FILE *to, const char *what, uint64_t total);
 void progress_show(uint64_t count, uint64_t part);
 void progress_clear(void);
 

@@ -66,11 +66,11 @@ static int side_failed(const struct side *side, int err)
 	return EXIT_FAILED;
 }
 
+/* A path that is not there is no device, unless it looks like one */
 static int open_failed(const struct side *side, int err)
 {
-	const struct target target = {
-		.device = side->path, .image = is_image(side->path) ? side->path : NULL,
-	};
+	bool file = is_image(side->path) || (err == -ENOENT && strncmp(side->path, "/dev/", 5));
+	const struct target target = { .device = side->path, .image = file ? side->path : NULL };
 
 	message("%s: diff: %s", side->path,
 		err == -ENOTTY ? "neither a store nor a snapshot" : target_error(&target, err));

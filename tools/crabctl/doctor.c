@@ -69,9 +69,10 @@ static void print_patient(const struct patient *patient)
 
 	printf("%s: %s", patient->path, crabtree_state_name(info->state));
 	if (is_serving(patient))
-		printf(", store \"%s\", %" PRIu64 " records, %" PRIu64 " of %" PRIu64
-		       " leaves in use", label_text(info, label), (uint64_t)info->records,
-		       (uint64_t)info->leaves_used, (uint64_t)info->leaves);
+		printf(", store \"%s\", %" PRIu64 " %s, %" PRIu64 " of %" PRIu64 " leaves in use",
+		       label_text(info, label), (uint64_t)info->records,
+		       noun(info->records, "record", "records"), (uint64_t)info->leaves_used,
+		       (uint64_t)info->leaves);
 	putchar('\n');
 	if (info->reason[0])
 		printf("  %-13s %s\n", "reason", info->reason);

@@ -57,7 +57,7 @@ static int write_records(struct target *target, struct record_writer *writer)
 
 	if (err)
 		return fail(target, err, "dump");
-	progress_begin("records", info.records);
+	progress_begin(writer->file, "records", info.records);
 	return walk_records(&walk, writer);
 }
 
@@ -72,7 +72,8 @@ static int finish(struct target *target, const char *path, const struct record_w
 		json_u64(json, "left_out", writer->gaps);
 		json_print(json);
 	} else {
-		fprintf(stderr, "%" PRIu64 " records written to %s\n", writer->count, path);
+		fprintf(stderr, "%" PRIu64 " %s written to %s\n", writer->count,
+			noun(writer->count, "record", "records"), path);
 	}
 	return writer->gaps ? EXIT_FAILED : EXIT_OK;
 }

@@ -28,7 +28,8 @@ static void full_detail(struct crabtree *ct, char *buf, size_t len)
 static void kind_detail(struct crabtree *ct, char *buf, size_t len)
 {
 	static const char * const verbs[] = {
-		"get, put, add, swap, del, scan", "set, cat, rm, ls", "set, get, cat, rm, ls"
+		"get, put, add, swap, del, scan, dump", "set, cat, rm, ls, snapshot",
+		"set, get, cat, rm, ls, snapshot"
 	};
 	struct crabtree_info info;
 
@@ -124,12 +125,23 @@ static bool is_rejected(struct crabtree *ct)
 	return ct && !crabtree_info(ct, &info, sizeof(info)) && info.state == CRABTREE_STATE_REJECTED;
 }
 
+static bool is_of_names(struct crabtree *ct)
+{
+	struct crabtree_info info;
+
+	return ct && !crabtree_info(ct, &info, sizeof(info)) && item_kind(&info) == ITEM_NAMED;
+}
+
 /* More exact than the library, which knows neither the call nor the store */
 static const char *cause(const struct target *target, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return "no such key";
+		return is_of_names(target->ct) ? "no such name" : "no such key";
+	case -EEXIST:
+		if (is_of_names(target->ct))
+			return "the name is there already";
+		break;
 	case -EOPNOTSUPP:
 		return "a store of another kind";
 	case -EINVAL:	/* the arguments are good */

@@ -145,7 +145,7 @@ static void look_round(struct args *args)
 
 static void wait_for_change(const struct args *args)
 {
-	struct pollfd polled[WATCHED];
+	struct pollfd polled[WATCHED + 1];
 	nfds_t count = 0;
 	size_t i;
 
@@ -155,7 +155,7 @@ static void wait_for_change(const struct args *args)
 				.fd = fileno(args->watches[i].file),
 				.events = POLLPRI | POLLERR,
 			};
-	poll(polled, count, ROUND_MS);
+	output_poll(polled, count, ROUND_MS);
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)

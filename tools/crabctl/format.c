@@ -120,8 +120,9 @@ static bool ask(const struct target *target, const struct crabtree_info *info, c
 	char answer[16] = "";
 
 	if (info->state == CRABTREE_STATE_READY || info->state == CRABTREE_STATE_READONLY)
-		message("%s holds the store \"%.*s\" with %" PRIu64 " records.", target_path(target),
-			(int)sizeof(info->label), info->label, (uint64_t)info->records);
+		message("%s holds the store \"%.*s\" with %" PRIu64 " %s.", target_path(target),
+			(int)sizeof(info->label), info->label, (uint64_t)info->records,
+			noun(info->records, "record", "records"));
 	else
 		message("%s is not empty: %.*s", target_path(target), (int)sizeof(info->reason),
 			info->reason);

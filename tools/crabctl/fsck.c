@@ -61,6 +61,7 @@ static void lose(struct args *args, uint64_t from, uint64_t to)
 
 static bool is_of_pass(struct args *args)
 {
+	progress_show(args->seen, args->seen);
 	return args->seen++ % args->parts == args->part;
 }
 
@@ -335,9 +336,11 @@ static void report_names(const struct args *args)
 	for (i = 0; i < json_object_array_length(args->names); i++)
 		printf("lost: %s\n", json_object_get_string(json_object_array_get_idx(args->names, i)));
 	if (args->nameless)
-		printf("lost: %" PRIu64 " values whose names are damaged\n", args->nameless);
+		printf("lost: %" PRIu64 " %s damaged\n", args->nameless,
+		       noun(args->nameless, "value whose name is", "values whose names are"));
 	if (args->leaves)
-		printf("lost: all names of %" PRIu64 " damaged leaves\n", args->leaves);
+		printf("lost: all names of %" PRIu64 " damaged %s\n", args->leaves,
+		       noun(args->leaves, "leaf", "leaves"));
 }
 
 static bool is_complete(const struct args *args)
@@ -350,14 +353,16 @@ static void report(const struct args *args)
 {
 	uint64_t i;
 
-	printf("%s: %" PRIu64 " records, sound\n", args->to, args->records);
+	printf("%s: %" PRIu64 " %s, sound\n", args->to, args->records,
+	       noun(args->records, "record", "records"));
 	if (args->names)
 		report_names(args);
 	for (i = 0; i < args->ranges && i < MOST_LOST; i++)
 		printf("lost: all keys from %" PRIu64 " to %" PRIu64 "\n", args->lost[i].from,
 		       args->lost[i].to);
 	if (args->ranges > MOST_LOST)
-		printf("lost: %" PRIu64 " more ranges\n", args->ranges - MOST_LOST);
+		printf("lost: %" PRIu64 " more %s\n", args->ranges - MOST_LOST,
+		       noun(args->ranges - MOST_LOST, "range", "ranges"));
 }
 
 static int fsck(struct args *args)
@@ -371,7 +376,9 @@ static int fsck(struct args *args)
 		args->names = json_object_new_array();
 	if (!args->size)
 		args->size = info.region_bytes;
+	progress_begin(NULL, item_kind_name(item_kind(&info)), info.records);
 	code = err ? fail_file(args->to, err, "fsck") : make_new(args, &info);
+	progress_clear();
 	if (code)
 		return code;
 	if (args->target->json)

@@ -134,8 +134,8 @@ static void print_fill(const struct crabtree_info *info)
 	    (uint64_t)info->leaves_used, (uint64_t)info->leaves,
 	    percent(info->leaves_used, info->leaves), (uint64_t)info->leaves_bad);
 	row("DRAM", "%s", dram);
-	row("attach", "%.3f ms, %" PRIu64 " slots repaired", info->attach_ns / 1e6,
-	    (uint64_t)info->repairs);
+	row("attach", "%.3f ms, %" PRIu64 " %s repaired", info->attach_ns / 1e6, (uint64_t)info->repairs,
+	    noun(info->repairs, "slot", "slots"));
 }
 
 static void print_writes(const struct crabtree_info *info)
@@ -143,18 +143,21 @@ static void print_writes(const struct crabtree_info *info)
 	uint64_t writes = info->inserts + info->updates + info->deletes;
 	double per = writes ? (double)writes : 1.0;
 
-	row("since attach", "%" PRIu64 " inserts, %" PRIu64 " updates, %" PRIu64 " deletes, %"
-	    PRIu64 " searches", (uint64_t)info->inserts, (uint64_t)info->updates,
-	    (uint64_t)info->deletes, (uint64_t)info->searches);
-	row("", "%" PRIu64 " leaves split, %" PRIu64 " unlinked", (uint64_t)info->splits,
-	    (uint64_t)info->unlinks);
+	row("since attach", "%" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s",
+	    (uint64_t)info->inserts, noun(info->inserts, "insert", "inserts"),
+	    (uint64_t)info->updates, noun(info->updates, "update", "updates"),
+	    (uint64_t)info->deletes, noun(info->deletes, "delete", "deletes"),
+	    (uint64_t)info->searches, noun(info->searches, "search", "searches"));
+	row("", "%" PRIu64 " %s split, %" PRIu64 " unlinked", (uint64_t)info->splits,
+	    noun(info->splits, "leaf", "leaves"), (uint64_t)info->unlinks);
 	if (writes)
 		row("per write", "%.2f lines, %.2f fences; off the write path %.2f, %.2f",
 		    info->lines / per, info->fences / per, info->prepare_lines / per,
 		    info->prepare_fences / per);
 	else
 		row("per write", "no write yet");
-	row("", "at most %" PRIu64 " lines", (uint64_t)info->lines_bound);
+	row("", "at most %" PRIu64 " %s", (uint64_t)info->lines_bound,
+	    noun(info->lines_bound, "line", "lines"));
 }
 
 static bool has_store(const struct crabtree_info *info)

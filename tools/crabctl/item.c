@@ -41,6 +41,13 @@ const char *item_kind_name(enum item_kind kind)
 	return names[kind];
 }
 
+const char *item_noun(enum item_kind kind, uint64_t n)
+{
+	static const char * const names[] = { "record", "blob", "name" };
+
+	return noun(n, names[kind], item_kind_name(kind));
+}
+
 unsigned int item_format_flags(enum item_kind kind)
 {
 	if (kind == ITEM_NAMED)
@@ -119,11 +126,22 @@ void items_close(struct items *items)
 	free(items->ahead);
 }
 
+/* The walk was at @from, and is at @next after an error: between them is a quarantined range, if any */
+static void skip(struct items *items, uint64_t from, uint64_t next)
+{
+	items->skipped = next > from;
+	items->from = from;
+	items->to = next - 1;
+}
+
 static int next_record(struct items *items, struct item *item)
 {
+	uint64_t from = crabtree_iter_tell(items->iter);
 	struct crabtree_record record;
 	int got = crabtree_iter_next(items->iter, &record);
 
+	if (got == -EUCLEAN)
+		skip(items, from, crabtree_iter_tell(items->iter));
 	if (got > 0) {
 		item->key = record.key;
 		item->value = record.value;
@@ -133,11 +151,16 @@ static int next_record(struct items *items, struct item *item)
 
 static int next_blob(struct items *items, struct item *item)
 {
+	struct crabtree_cursor *cursor = &items->cursor;
 	struct crabtree_entry entry;
+	uint64_t from;
 	int got, err;
 
 	do {
-		got = crabtree_list(items->ct, &items->cursor, &entry, 1);
+		from = cursor->next;
+		got = crabtree_list(items->ct, cursor, &entry, 1);
+		if (got == -EUCLEAN)
+			skip(items, from, cursor->done ? CRABTREE_KEY_RESERVED : cursor->next);
 		item->key = got > 0 ? entry.key : CRABTREE_KEY_RESERVED;
 		if (got <= 0)
 			return got;
@@ -170,7 +193,11 @@ static int names_ahead(struct items *items)
 	items->first = 0;
 	items->count = 0;
 	err = crabtree_names(items->ct, &range, name_keep, items);
-	/* After those ahead, the next call has the error again */
+	/* After those ahead, the next call has the error again; after that one, it is the end */
+	if (!items->count && err == -EUCLEAN) {
+		err = items->unlisted ? 0 : err;
+		items->unlisted = true;
+	}
 	return items->count ? (int)items->count : err;
 }
 
@@ -219,4 +246,16 @@ int items_next(struct items *items, struct item *item)
 	default:
 		return next_record(items, item);
 	}
+}
+
+const char *items_skipped(const struct items *items, const struct item *item, char label[ITEM_LABEL])
+{
+	if (item_is_known(items->kind, item))
+		return item_label(items->kind, item, label);
+	if (items->kind == ITEM_NAMED)
+		return items->unlisted ? "damaged names" : NULL;
+	if (!items->skipped)
+		return NULL;
+	snprintf(label, ITEM_LABEL, "keys %" PRIu64 " to %" PRIu64, items->from, items->to);
+	return label;
 }

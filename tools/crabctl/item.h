@@ -39,8 +39,9 @@ int item_init(struct item *item);
 
 enum item_kind item_kind(const struct crabtree_info *info);
 
-/* "records", "blobs" or "names" */
+/* "records", "blobs" or "names"; and of a number of them: also "record", "blob" or "name" */
 const char *item_kind_name(enum item_kind kind);
+const char *item_noun(enum item_kind kind, uint64_t n);
 
 /* CRABTREE_FORMAT_* for a store of a kind */
 unsigned int item_format_flags(enum item_kind kind);
@@ -74,6 +75,10 @@ const char *item_label(enum item_kind kind, const struct item *item, char label[
  * @ahead: of names: the next ones
  * @first: of names: index of the next one in @ahead
  * @count: of names: number of those in @ahead
+ * @unlisted: of names: the list ended where damaged names are missing
+ * @skipped: after -EUCLEAN: a range of keys was skipped
+ * @from: its lowest key
+ * @to: its highest key
  */
 struct items {
 	struct crabtree *ct;
@@ -85,6 +90,10 @@ struct items {
 	struct names_ahead_room *ahead;
 	uint32_t first;
 	uint32_t count;
+	bool unlisted;
+	bool skipped;
+	uint64_t from;
+	uint64_t to;
 };
 
 /**
@@ -103,6 +112,15 @@ int items_open(struct items *items, struct crabtree *ct, enum item_kind kind);
  * Return: 1, 0 at the end, or a negative errno.
  */
 int items_next(struct items *items, struct item *item);
+
+/**
+ * items_skipped() - the items that a walk leaves out after -EUCLEAN
+ * @items: the walk
+ * @item: the item of that call
+ * @label: out
+ * Return: a text for messages, after which the walk may go on; NULL: it cannot.
+ */
+const char *items_skipped(const struct items *items, const struct item *item, char label[ITEM_LABEL]);
 
 void items_close(struct items *items);
 

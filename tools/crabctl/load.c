@@ -339,7 +339,7 @@ static int report(const struct load *load)
 	struct json_object *json;
 
 	if (!load->target->json) {
-		printf("%" PRIu64 " %s stored\n", load->stored, item_kind_name(load->kind));
+		printf("%" PRIu64 " %s stored\n", load->stored, item_noun(load->kind, load->stored));
 		return EXIT_OK;
 	}
 	json = json_object_new_object();
@@ -497,7 +497,7 @@ int verb_load(struct target *target, int argc, char **argv)
 	load.ack = -1;
 	code = open_all(&load);
 	if (!code) {
-		progress_begin(item_kind_name(load.kind), file_size(load.file));
+		progress_begin(NULL, item_kind_name(load.kind), file_size(load.file));
 		code = load.kind == ITEM_RECORD ? load_lines(&load) : load_values(&load);
 		progress_clear();
 	}

@@ -7,9 +7,11 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "typed.h"
 
@@ -44,6 +46,17 @@ void line_begin(FILE *file, size_t bytes)
 {
 	if (__fbufsize(file) - __fpending(file) < bytes)
 		fflush(file);
+}
+
+void output_poll(struct pollfd *polled, nfds_t count, int timeout)
+{
+	polled[count] = (struct pollfd){ .fd = STDOUT_FILENO };
+	if (poll(polled, count + 1, timeout) <= 0 || !(polled[count].revents & (POLLERR | POLLHUP)))
+		return;
+	raise(SIGPIPE);
+	errno = EPIPE;	/* the signal is ignored */
+	perror("crabctl: standard output");
+	_exit(EXIT_FAILED);
 }
 
 void json_u64(struct json_object *object, const char *name, uint64_t value)

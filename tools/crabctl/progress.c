@@ -29,12 +29,13 @@ static double now(void)
 
 /**
  * progress_begin() - begin to report progress
+ * @to: where the command writes meanwhile, or NULL; on a terminal that is progress enough
  * @what: name of the counted objects
  * @total: the whole, in the unit of progress_show()'s @part; 0: not known
  */
-void progress_begin(const char *what, uint64_t total)
+void progress_begin(FILE *to, const char *what, uint64_t total)
 {
-	progress.on = isatty(STDERR_FILENO);
+	progress.on = isatty(STDERR_FILENO) && !(to && isatty(fileno(to)));
 	progress.what = what;
 	progress.total = total;
 	progress.shown = now();

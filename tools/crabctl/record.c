@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct args {
 	struct target *target;
+	const char *verb;
 	bool text;		/* get: the key is wanted as text, in @name */
 	bool swap;		/* the second word is @expected */
 	bool range;
@@ -24,25 +26,45 @@ struct args {
 
 enum { OPT_CREATE = 0x2000, OPT_REPLACE };
 
-static void take_word(struct args *args, char *arg, struct argp_state *state)
+/* A word that is no number may be meant for a store of another kind, which is the error then */
+static uint64_t number_word(struct args *args, struct argp_state *state, const char *what,
+			    const char *text)
 {
-	args->range = args->to && state->arg_num;
+	struct target *target = args->target;
+	struct crabtree_info info;
+	uint64_t number;
+
+	if (number_parse(text, &number) && !target_try(target, CRABTREE_OPEN_READONLY) &&
+	    !crabtree_info(target->ct, &info, sizeof(info)) && item_kind(&info) != ITEM_RECORD)
+		exit(fail(target, -EOPNOTSUPP, "%s %s", args->verb, target->word[0]));
+	return *what == 'k' ? key_arg(state, text) : number_arg(state, what, text);
+}
+
+/* All words are there, and the options of the target, also those after the words */
+static void take_words(struct args *args, struct argp_state *state)
+{
+	const char *const *word = args->target->word;
+
+	args->name = word[0];
 	if (args->text)
-		args->name = arg;
-	else if (!state->arg_num)
-		args->key = key_arg(state, arg);
-	else if (args->range)
-		*args->to = key_arg(state, arg);
-	else if (args->swap && state->arg_num == 1)
-		args->expected = number_arg(state, "value", arg);
-	else
-		args->value = number_arg(state, "value", arg);
+		return;
+	args->key = number_word(args, state, "key", word[0]);
+	args->range = args->to && word[1];
+	if (args->range)
+		*args->to = number_word(args, state, "key", word[1]);
+	else if (word[1])
+		args->value = number_word(args, state, "value", word[1]);
+	if (!args->swap)
+		return;
+	args->expected = args->value;
+	args->value = number_word(args, state, "value", word[2]);
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct args *args = state->input;
 
+	(void)arg;
 	switch (key) {
 	case OPT_CREATE:
 		args->flags |= CRABTREE_INSERT_CREATE;
@@ -56,8 +78,8 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case 'e':
 		args->escaped = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		take_word(args, arg, state);
+	case ARGP_KEY_END:
+		take_words(args, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -211,7 +233,8 @@ static int del_range(struct target *target, const struct args *args)
 	int err = crabtree_delete_range(target->ct, args->key, *args->to, &deleted, &next);
 
 	if (err)
-		return fail(target, err, "del, after %" PRIu64 " records: key %" PRIu64, deleted, next);
+		return fail(target, err, "del, after %" PRIu64 " %s: key %" PRIu64, deleted,
+			    noun(deleted, "record", "records"), next);
 	if (!target->json) {
 		printf("%" PRIu64 "\n", deleted);
 		return EXIT_OK;
@@ -241,7 +264,7 @@ static int del(struct target *target, struct args *args)
 
 int verb_get(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .text = true };
+	struct args args = { .target = target, .verb = "get", .text = true };
 
 	verb_parse(&get_argp, argc, argv, &args);
 	return target_open(target, CRABTREE_OPEN_READONLY) ?: get(target, &args);
@@ -249,7 +272,7 @@ int verb_get(struct target *target, int argc, char **argv)
 
 int verb_put(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .verb = "put" };
 
 	verb_parse(&put_argp, argc, argv, &args);
 	return target_open(target, 0) ?: put(target, &args);
@@ -257,7 +280,7 @@ int verb_put(struct target *target, int argc, char **argv)
 
 int verb_swap(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .swap = true };
+	struct args args = { .target = target, .verb = "swap", .swap = true };
 
 	verb_parse(&swap_argp, argc, argv, &args);
 	return target_open(target, 0) ?: swap(target, &args);
@@ -265,7 +288,7 @@ int verb_swap(struct target *target, int argc, char **argv)
 
 int verb_add(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target };
+	struct args args = { .target = target, .verb = "add" };
 
 	verb_parse(&add_argp, argc, argv, &args);
 	return target_open(target, 0) ?: add(target, &args);
@@ -274,7 +297,7 @@ int verb_add(struct target *target, int argc, char **argv)
 int verb_del(struct target *target, int argc, char **argv)
 {
 	uint64_t to;
-	struct args args = { .target = target, .to = &to };
+	struct args args = { .target = target, .verb = "del", .to = &to };
 
 	verb_parse(&del_argp, argc, argv, &args);
 	return target_open(target, 0) ?: del(target, &args);

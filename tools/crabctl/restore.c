@@ -167,7 +167,7 @@ static int fill(struct restore *restore, struct stream *stream, uint32_t parts)
 	struct stat st;
 	int err = 0;
 
-	progress_begin(item_kind_name(stream->kind),
+	progress_begin(NULL, item_kind_name(stream->kind),
 		       fstat(fileno(stream->file), &st) ? 0 : st.st_size);
 	for (part = 0; part < parts && !err; part++) {
 		stream_begin_part(stream, part, parts);
@@ -204,7 +204,7 @@ static int report(const struct restore *restore, const struct stream *stream)
 
 	if (!restore->target->json) {
 		printf("%s: %" PRIu64 " %s restored\n", target_path(restore->target), stream->count,
-		       item_kind_name(stream->kind));
+		       item_noun(stream->kind, stream->count));
 		return EXIT_OK;
 	}
 	json = json_object_new_object();

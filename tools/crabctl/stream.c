@@ -260,7 +260,7 @@ static int read_first(struct stream *stream)
 	char line[STREAM_LINE];
 
 	if (!fgets(line, sizeof(line), stream->file) || !stream_begins(line))
-		return wrong(stream, "not a snapshot");
+		return wrong(stream, "not a snapshot; load reads the lines of a dump");
 	take_line(stream, line);
 	stream->kind = !strcmp(line, STREAM_VALUES) ? ITEM_BLOB : ITEM_RECORD;
 	return 0;

@@ -40,6 +40,7 @@
  * @line: number of the last line
  * @summed: number of the last line that a checksum verified
  * @count: items so far
+ * @left_out: of a writer: damaged items, and ranges of them, that it left out
  * @last: the last one, without a value
  * @ended: the last line was read
  * @part: of @parts: stream_next() returns each item whose number has this remainder
@@ -56,6 +57,7 @@ struct stream {
 	uint64_t line;
 	uint64_t summed;
 	uint64_t count;
+	uint64_t left_out;
 	struct item last;
 	bool ended;
 	uint32_t part;

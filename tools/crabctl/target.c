@@ -202,14 +202,22 @@ const char *target_error(const struct target *target, int err)
 	}
 }
 
-int target_open(struct target *target, unsigned int flags)
+int target_try(struct target *target, unsigned int flags)
 {
 	int err = target->image ? open_image(target, flags) :
 		  crabtree_open(&target->ct, target->device, flags);
 
+	if (err)
+		target->ct = NULL;
+	return err;
+}
+
+int target_open(struct target *target, unsigned int flags)
+{
+	int err = target_try(target, flags);
+
 	if (!err)
 		return EXIT_OK;
-	target->ct = NULL;
 	message("%s: %s", target_path(target), target_error(target, err));
 	return EXIT_FAILED;
 }

@@ -61,7 +61,7 @@ static int draw_levels(FILE *file, const struct tree *tree, int y)
 		if (!tree->nodes[level])
 			continue;
 		snprintf(words, sizeof(words), "%" PRIu64 " %s", tree->nodes[level],
-			 !level ? "leaves" : tree->nodes[level] == 1 ? "node" : "nodes");
+			 noun(tree->nodes[level], level ? "node" : "leaf", level ? "nodes" : "leaves"));
 		text(file, LEFT - 10, y + 20, "end", words);
 		n = tree->nodes[level] < CELLS ? tree->nodes[level] : CELLS;
 		for (i = 0; level && i < n; i++)
@@ -121,10 +121,10 @@ static void draw(FILE *file, const struct tree *tree)
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
 		"font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"%d\" height=\"%d\" "
 		"fill=\"#fff\"/>\n", WIDTH, height, WIDTH, height);
-	snprintf(words, sizeof(words), "%.*s, %.*s: %" PRIu64 " records, leaves of %" PRIu64
+	snprintf(words, sizeof(words), "%.*s, %.*s: %" PRIu64 " %s, leaves of %" PRIu64
 		 " bytes, %" PRIu64 " quarantined", CRABTREE_NAME_LEN, tree->info.engine,
 		 CRABTREE_NAME_LEN, tree->info.layout, tree->records,
-		 (uint64_t)tree->info.leaf_bytes, tree->quarantined);
+		 noun(tree->records, "record", "records"), (uint64_t)tree->info.leaf_bytes, tree->quarantined);
 	text(file, LEFT, 28, "start", words);
 	level = draw_levels(file, tree, 44);
 	draw_bins(file, tree, level + 24);

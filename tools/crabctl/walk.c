@@ -108,6 +108,6 @@ int walk_records(const struct walk *walk, struct record_writer *writer)
 	record_end(writer);
 	progress_clear();
 	crabtree_iter_free(iter);
-	return err ? fail(walk->target, err, "%s, after %" PRIu64 " records", walk->verb,
-			  writer->count) : EXIT_OK;
+	return err ? fail(walk->target, err, "%s, after %" PRIu64 " %s", walk->verb, writer->count,
+			  noun(writer->count, "record", "records")) : EXIT_OK;
 }

@@ -167,9 +167,11 @@ static void name_print(const struct crabtree_name_change *change, void *arg)
 /* Until the end of the store: then the error, or 0 */
 static int follow(struct args *args, int fd, bool names)
 {
+	struct pollfd polled[2] = { { .fd = fd, .events = POLLIN } };
 	int n;
 
 	while (!is_done(args)) {
+		output_poll(polled, 1, -1);
 		n = names ? crabtree_watch_names_read(fd, name_print, args) :
 			    read_changes(args, fd);
 		if (n <= 0 && n != -EINTR)

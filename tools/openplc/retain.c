@@ -46,10 +46,34 @@ static const char *setting(const char *variable, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
+static const char *device(void)
+{
+	return setting("CRABTREE_DEVICE", "/dev/crab0");
+}
+
+/* More exact than the library, which does not know the call */
+static const char *cause(int err)
+{
+	switch (err) {
+	case -ENOENT:	/* of an open: a value that is not there is no error */
+		return "no such device or file";
+	case -EEXIST:
+		return "the value that is there was not loaded, and is kept (crabctl rm removes it)";
+	case -EINVAL:
+		return store ? "no store can have such a name" : "too small to be an image of a region";
+	case -ENODATA:
+		return "the region is not formatted (crabctl format --names)";
+	case -EOPNOTSUPP:
+		return "not a store of names (crabctl format --names)";
+	default:
+		return crabtree_strerror(err);
+	}
+}
+
 static int report(const char *what, int err)
 {
 	if (err && err != reported)
-		fprintf(stderr, "crabtree-retain: %s: %s: %s\n", what, name, crabtree_strerror(err));
+		fprintf(stderr, "crabtree-retain: %s: %s %s: %s\n", device(), what, name, cause(err));
 	reported = err;
 	return err ? -1 : 0;
 }
@@ -65,7 +89,7 @@ static int retain_open(void)
 
 	if (store)
 		return 0;
-	err = crabtree_open(&store, setting("CRABTREE_DEVICE", "/dev/crab0"), 0);
+	err = crabtree_open(&store, device(), 0);
 	if (err)
 		return err;
 	err = crabtree_info(store, &info, sizeof(info));

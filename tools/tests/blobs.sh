@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 58
+suite 65
 image=b.img
 # same KEY FILE: the value of the key is the content of the file
 same()
@@ -52,7 +52,8 @@ done
 t "neither text nor file" 2 '' 'either TEXT or --file' c set 5
 t "both text and file" 2 '' 'either TEXT or --file' c set 5 x --file zeros
 t "the reserved key" 2 '' 'reserved' c set 0xffffffffffffffff x
-t "put is refused" 3 '' 'put 1: a store of another kind \(it has blobs, and no commits; its verbs: set, cat, rm, ls\)$' c put 1 2
+t "put of a name is refused" 3 '' 'put x: a store of another kind \(it has blobs' c put x 2
+t "put is refused" 3 '' 'put 1: a store of another kind \(it has blobs, and no commits; its verbs: set, cat, rm, ls, snapshot\)$' c put 1 2
 t "get is refused" 3 '' 'another kind' c get 1
 t "scan is refused" 3 - 'another kind' c scan
 t "check" 0 - - c check
@@ -67,8 +68,13 @@ open(sys.argv[1], "wb").write(data)
 PYTHON
 t "a damaged value" 3 '' 'damaged' c cat 1
 truth "another one is whole" same 3 zeros
-t "snapshot fails, and names it: it is the first" 3 '' 'snapshot, at key 1: the media is damaged' c snapshot s
-t "check finds it" 1 - - c check
+t "snapshot names it" 3 '' '^crabctl: b.img: snapshot: key 1 left out: the media is damaged$' c snapshot s
+t "and has the others" 3 '' '^3 blobs written to s.partial$' c snapshot s
+json_after 3 "snapshot --json, too" "x == {'file': 's.partial', 'kind': 'blobs', 'written': 3, 'left_out': 1}" \
+	c snapshot s --json
+t "to standard output, too" 3 '^# end 3 [0-9a-f]{8}$' 'key 1 left out' c snapshot -
+same "it has the same bytes" out s.partial
+t "check finds it" 1 '1 leaf, 4 records: 1 error, at offset 0x[0-9a-f]+: the blob of key 0x1 is damaged$' '' c check
 t "fsck copies the others, and names the damaged one" 1 '^lost: all keys from 1 to 1$' '' \
 	c fsck copy.img
 t "fsck: the copy is a store of blobs, and sound" 0 '3 records: sound' '' \
@@ -112,6 +118,7 @@ t "ls has the keys after them, and fails" 3 '^60 2 [0-9]+$' 'ls: keys 0 to [0-9]
 "$crabctl" --image leaf.img ls --json > ls.json 2> err
 truth "ls --json, too" python3 -c 'import json
 assert [e["key"] for e in json.load(open("ls.json"))][-1] == 60'
+t "snapshot, too" 3 '' 'snapshot: keys 0 to [0-9]+ left out: the media' "$crabctl" --image leaf.img snapshot s
 t "fsck: the first keys are lost" 1 '^lost: all keys from 0 to [0-9]+$' '' \
 	"$crabctl" --image leaf.img fsck copy3.img
 damage -1
@@ -121,3 +128,6 @@ t "tree: this leaf alone is quarantined" 1 '^leaves .* 1 quarantined$' '' "$crab
 t "fsck: the last keys are lost" 1 '^lost: all keys from [0-9]+ to 18446744073709551614$' '' \
 	"$crabctl" --image leaf.img fsck copy3.img
 t "fsck: the others are there" 0 '^1$' '' "$crabctl" --image copy3.img cat 1
+t "snapshot leaves out the same" 3 '' 'snapshot: keys [0-9]+ to 18446744073709551614 left out: the media' \
+	"$crabctl" --image leaf.img snapshot s
+t "and has all others" 0 '' '' "$crabctl" diff file:copy3.img s.partial

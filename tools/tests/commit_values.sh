@@ -40,7 +40,7 @@ t "a test before its line, and one after it" 0 '' '' \
 	commit 'test new absent' 'set new u8 1' 'set recipe/n u16 2' "test recipe/n version $(version recipe/n)" \
 	'rm raw' 'test raw exists' 'test other absent' 'rm missing'
 t "the type is the new one" 0 '^recipe/n u16 2 [0-9]+$' '' c ls recipe/n
-t "the name is removed" 1 '' 'no such key' c get raw
+t "the name is removed" 1 '' 'no such name' c get raw
 json "commit --json" "[(o['operation'], o['name'], o['existed'], 'version' in o) for o in x] ==
 	[('set', 'new', True, True), ('rm', 'gone', False, False), ('test', 'none', False, False),
 	('test', 'empty', True, False), ('rm', 'empty2', True, False), ('test', 'recipe/t', True, False)] and
@@ -51,7 +51,7 @@ json "commit --json" "[(o['operation'], o['name'], o['existed'], 'version' in o)
 t "standard input, of a line without its end" 0 '' '' sh -c "printf 'set new u8 4' | '$crabctl' --image v.img commit -"
 first='set first u8 1'
 t "a name that should be absent" 3 '' 'commit lines:3, name new: .*there already' commit "$first" 'set new u8 9' 'test new absent'
-t "a name that should exist" 1 '' 'commit lines:2, name zz: no such key' commit "$first" 'test zz exists' 'rm zz'
+t "a name that should exist" 1 '' 'commit lines:2, name zz: no such name' commit "$first" 'test zz exists' 'rm zz'
 t "another version" 1 '' 'commit lines:2, name new: .*another one' commit "$first" 'test new version 1' 'set new u8 9'
 t "another version, alone" 1 '' 'commit lines:2, name new: .*another one' commit "$first" 'test new version 1'
 refused "an unknown operation" 'lines:2: not an operation: set, rm or test' 'put 1 2'
@@ -79,7 +79,7 @@ t "a zero byte" 3 '' 'zero:2: not text' c commit zero
 head -c 65537 /dev/zero | tr '\0' x > long
 refused "a text of more than 64 KiB" 'commit lines:2, name a: .*too long' "set a text $(cat long)"
 refused "the same with a condition that holds" 'commit lines:3, name a: .*too long' 'test a absent' "set a text $(cat long)"
-t "nothing was written" 1 '' 'no such key' c get first
+t "nothing was written" 1 '' 'no such name' c get first
 t "a # in values, in names and after operations" 0 '' '' commit ' # a comment' 'set h#1 text two # three#' \
 	'set #2 bytes #ab # c' 'set h3 u32 5 # pieces' 'set h4 bool true #' 'rm h5 # none' 'test h6 absent # not' 'set h7 text #'
 t "a text with each #" 0 '^two # three#$' '' c get 'h#1'
@@ -134,7 +134,7 @@ refused "the reserved key" 'lines:2: this key is reserved' 'del 0xffffffffffffff
 refused "an operation of names" 'lines:2: not an operation: put, del or test' 'set a u8 1'
 t "a key that should be absent" 3 '' 'commit lines:3, key 2: .*there already' commit "$first" 'put 2 most' 'test 2 absent'
 t "nothing of them was written" 1 '' 'no such key' c cat 99
-t "check of blobs" 0 '1 records: sound' '' c check
+t "check of blobs" 0 '1 record: sound' '' c check
 printf 'put 7 most\ndel 2\ntest 2 exists\n' > lines
 FAKE_IMAGE=$tmp/v.img t "on a device" 0 '' '' "$out/tests/crabctl-fakedev" -d /dev/zero commit lines
 t "which has it then" 0 '^7 65536 [0-9]+$' '' c ls

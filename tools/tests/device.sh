@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 57
+suite 59
 c()
 {
 	"$out/tests/crabctl-fakedev" -d /dev/zero "$@"
@@ -34,6 +34,15 @@ same "dump" lines out
 run c scan --from 2 --to 4
 truth "scan" [ "$(tr '\n' , < out)" = "2 2,3 3,4 4," ]
 t "check" 0 '3000 records: sound' '' c check
+# on_terminal COMMAND: its output, with the slow first call of a big store
+on_terminal()
+{
+	FAKE_CALL='sleep 0.4' script -qec "'$out/tests/crabctl-fakedev' -d /dev/zero $1" /dev/null < /dev/null > screen
+}
+on_terminal dump
+truth "a dump to a terminal has no progress between its lines" sh -c "tr -d '\r' < screen | cmp - lines"
+on_terminal "dump d > /dev/null"
+truth "a dump to a file has progress there" grep -q 'records, .* %' screen
 truth "a signal leaves whole lines of scan" whole 6 '' c scan
 truth "of dump" whole 6 '' c dump
 truth "and whole elements of JSON" whole 6 '}' c scan --json

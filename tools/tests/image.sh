@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 100
+suite 104
 image=i.img
 
 # poke FILE OFFSET: invert the bits of one byte
@@ -183,12 +183,18 @@ same "quarantine: but keeps all the rest" rest d.partial
 json_after 3 "quarantine: dump --json counts the ranges that it left out" "x == {'file': 'dj.partial', 'records': 378,
 	'left_out': 2}" h dump dj --json
 t "quarantine: and says where" 3 '' '378 records written to d.partial' h dump d
+t "quarantine: snapshot reports the skipped range" 3 '' "snapshot: keys 306 to 366 $left" h snapshot s
+t "quarantine: a store is restored from the rest" 0 '^new.img: 378 records restored$' '' \
+	"$crabctl" --image new.img restore --size=64K s.partial
+run "$crabctl" --image new.img dump
+same "quarantine: with all other records" rest out
 cp good holes.img
 poke holes.img $((16384 + 8 * 1024 + 24))
+t "quarantine: snapshot up to the end" 3 '' "snapshot: keys 489 to 18446744073709551614 $left" h snapshot s
 t "quarantine: up to the end" 3 - "scan: keys 489 to 18446744073709551614 $left" h scan
 t "quarantine: from the end" 3 - "scan: keys 489 to 18446744073709551614 $left" h scan -r --limit 9
 cp holes holes.img
-for verb in "scan" "dump" "dump d"; do
+for verb in "scan" "dump" "dump d" "snapshot s"; do
 	# shellcheck disable=SC2086	# verb and argument
 	run h $verb
 done

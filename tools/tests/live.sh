@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 here=$2
-suite 27
+suite 28
 c()
 {
 	"$out/tests/crabctl-fakedev" "$@"
@@ -72,6 +72,10 @@ assert [(r["device"], r["state"], r.get("from")) for r in rows] == [
 	("crab0", "readonly", None), ("crab2", "ready", None), ("crab0", "ready", "readonly")], rows'
 t "events ends if its output cannot be written" 3 '' 'standard output: No space left' \
 	sh -c "timeout 9 '$out/tests/crabctl-fakedev' events > /dev/full"
+devices=("$class"/*)
+timeout 60 "$out/tests/crabctl-fakedev" events | head -n ${#devices[@]} > first
+ended=${PIPESTATUS[0]}
+truth "events ends when its reader does: status $ended" [ "$ended" = 141 ]
 t "events takes no argument" 2 '' 'events takes no argument' c events x
 
 unset FAKE_ROOT

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 108
+suite 115
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -17,7 +17,7 @@ run c --image a load lines
 t "snapshot" 0 '' '^700 records written to s$' c --image a snapshot s
 t "snapshot to standard output" 0 '^# end 700 [0-9a-f]{8}$' '' c --image a snapshot -
 same "which has the same bytes" s out
-json "snapshot --json" "x == {'file': 's2', 'kind': 'records', 'written': 700}" c --image a snapshot s2 --json
+json "snapshot --json" "x == {'file': 's2', 'kind': 'records', 'written': 700, 'left_out': 0}" c --image a snapshot s2 --json
 rm s2
 t "snapshot --json to standard output" 2 '' '-j: snapshot to standard output prints no JSON' c --image a snapshot -j -
 grep -v '^#' s > records
@@ -78,6 +78,8 @@ t "other data without an end: they are not copied" 3 '' 'standard input:1: not a
 	sh -c "ulimit -f 8; yes | '$crabctl' --image new restore --size=64K -"
 t "diff of a device that has no store" 3 '' '/dev/null: diff: neither a store nor a snapshot' c diff s /dev/null
 : > tiny
+t "diff of a file that is not there" 3 '' '^crabctl: nofile: diff: no such file$' c diff nofile file:b
+t "diff of a device that is not there" 3 '' '^crabctl: /dev/crab9: diff: no such device ' c diff crab9 file:b
 t "diff of an image that is too small" 3 '' 'file:tiny: diff: too small to be an image' c diff s file:tiny
 truncate -s 64K blank
 t "diff of an image without a store" 3 '' 'file:blank: diff: the region is not formatted' c diff file:blank file:b
@@ -87,11 +89,15 @@ t "which has no snapshot" 3 '' '^crabctl: standard input: diff: not a snapshot; 
 	sh -c "'$crabctl' diff file:b - < lines"
 t "snapshot of an image without a store writes nothing" 3 '' 'blank: snapshot: the region is not formatted' \
 	c --image blank snapshot -
-t "a dump is no snapshot" 3 '' 'not a snapshot' c --image b restore --force lines
+t "a dump is no snapshot" 3 '' '^crabctl: lines:1: not a snapshot; load reads the lines of a dump ' c --image b restore --force lines
 
 # Every bit of a small snapshot, and every length
 c --image small format --size 64K > made
 c --image small put 1 2
+t "one record has no plural" 0 '' '^1 record written to one$' c --image small snapshot one
+t "nor in check" 0 '^small: 1 leaf, 1 record: sound$' '' c --image small check
+t "nor in doctor" 0 '^small: ready, store "", 1 record, 1 of 48 leaves in use$' '' c --image small doctor
+t "nor in dump" 0 '' '^1 record written to one$' c --image small dump one
 c --image small put 30 4
 run c --image small snapshot tiny
 truth "each flipped bit and each length is refused" python3 "$2/flip.py" "$crabctl" tiny b
@@ -155,6 +161,12 @@ truth "watch of a range, and with the most entries" grep -qx 'watch 5 6 65536' l
 t "watch of a range that ends below its start" 2 '' '^crabctl: watch: 6 to 5: the range ends below its start$' fake watch 6 5
 t "watch with more" 2 '' '--entries 65537: 1 to 65536' fake watch --entries 65537
 mkfifo pipe
+exec 8<> pipe
+cat changes >&8
+FAKE_CHANGES=pipe timeout 60 "$out/tests/crabctl-fakedev" -d /dev/zero watch 8>&- | head -n 4 > seen
+ended=${PIPESTATUS[0]}
+exec 8>&-
+truth "watch ends when its reader does: status $ended" [ "$ended" = 141 ]
 FAKE_CHANGES=pipe fake watch > seen &
 exec 9> pipe
 cat changes >&9
@@ -240,11 +252,11 @@ t "an unknown engine for an image" 3 '' "new.img: restore: unknown engine 'none'
 	"$crabctl" --image new.img restore --engine none --size 64K s
 t "a leaf size that the layout cannot have" 3 '' 'new.img: restore: leaf size 64 is not' \
 	"$crabctl" --image new.img restore --leaf-size 64 --size 64K s
-t "a snapshot of the engine volatile" 0 '1 records restored' 'the default is used' \
+t "a snapshot of the engine volatile" 0 '1 record restored' 'the default is used' \
 	"$crabctl" --image v.img restore --size 256K volatile.s
 t "becomes a store that stays" 0 '^50$' '' "$crabctl" --image v.img get 5
 "$crabctl" --image w.img format --size 256K > made
-t "on a device, too" 0 '1 records restored' 'the default is used' env FAKE_IMAGE="$PWD/w.img" \
+t "on a device, too" 0 '1 record restored' 'the default is used' env FAKE_IMAGE="$PWD/w.img" \
 	"$out/tests/crabctl-fakedev" -d /dev/zero restore --force --yes volatile.s
 t "where it stays, too" 0 '^50$' '' "$crabctl" --image w.img get 5
 t "--engine volatile for an image" 2 '' 'keeps nothing' \
