@@ -48,6 +48,8 @@ static const struct shape {
 	{ "nbtree", "adr", 512, 4, 29, 35, 0, ALL },
 	{ "nbtree", "eadr", 128, 64, 30, 15, 3, ALL },
 	{ "nbtree", "eadr", 512, 16, 58, 195, 0, ALL },
+	{ "nvtree", "append", 128, 64, 30, 15, 0, BIT(ONES) },
+	{ "nvtree", "append", 512, 16, 58, 195, 0, BIT(ONES) },
 	{ "crab", "slotted", 512, 16, 58, 195, 0, LIMITS },
 };
 
