@@ -19,6 +19,7 @@
 #include "engines/crab/crab.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "media/format.h"
+#include "store/store_priv.h"
 #include "kunit.h"
 #include "rng.h"
 
@@ -398,10 +399,14 @@ static void expect_damage(struct kunit *test, int err, const char *what)
 /* A store of one full leaf with the keys 0, 10, 20, ... */
 static struct crab_dleaf *full_leaf(struct kunit *test, const char *layout)
 {
+	struct crab_test *t;
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, crab_test_init(test), 0);
 	crab_test_format(test, "crab", layout, CRAB_TEST_LEAF);
+	/* Not at random: the key that needs room has the fingerprint of no other one */
+	t = test->priv;
+	crab_tree_of(t->store->engine)->mix = (struct crab_mix){ .factor = 0x9e3779b97f4a7c15ULL };
 	for (i = 0; i < CRAB_TEST_SLOTS; i++)
 		KUNIT_EXPECT_EQ(test, crab_test_put(test, 10 * i, i), 0);
 	return crab_test_leaf(test, 0);

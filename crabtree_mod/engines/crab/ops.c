@@ -79,6 +79,9 @@ static noinline int leaf_decide(struct crab_write *write, struct crab_leaf *leaf
 	int err;
 
 	old->value = crab_load(write->tree->base.media, &d->value);
+	/* Failing memory may return a word otherwise once: a sum of it would be stored */
+	if (crab_load(write->tree->base.media, &d->value) != old->value)
+		return -ERANGE;
 	err = crab_insert_decide(mode, old, &put.value);
 	return err ?: crab_layout_update(write, leaf, d, put.key, put.value);
 }

@@ -71,6 +71,9 @@ static int body_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf, s
 {
 	u32 count = crab_nb_leaf_sorted(tree, leaf, read->records);
 
+	/* The key 0 is loaded again: of all leaves, the first one has all keys in its range */
+	if (count && !read->records->key && crab_nb_leaf_find(tree, leaf, 0) >= NB_SLOT_BLANK)
+		return -ERANGE;
 	return crab_records_fault(read->records, count, read->low, read->high) ? -ERANGE : count;
 }
 

@@ -73,7 +73,7 @@ u32 crab_nb_leaf_find(const struct nb_tree *tree, const struct nb_leaf *leaf, u6
 			at = slot_key(tree, leaf, slot);
 			if (at == key)
 				return slot;
-			if (unlikely(at == CRAB_KEY_EMPTY))
+			if (unlikely(at == CRAB_KEY_EMPTY || slot_key(tree, leaf, slot) != at))
 				return NB_SLOT_BLANK;
 		}
 	}
@@ -87,16 +87,24 @@ u32 crab_nb_leaf_free_slot(const struct nb_tree *tree, const struct nb_leaf *lea
 	return bits ? __ffs64(bits) : NB_SLOT_NONE;
 }
 
+/* Has a slot the key 0, also if it is loaded again, in the leaf that may have it? */
+static noinline bool slot_is_first(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot,
+				   u64 key)
+{
+	return !key && !leaf->low && !slot_key(tree, leaf, slot);
+}
+
 int crab_nb_leaf_near(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 key,
 		      enum crab_seek_dir dir, struct crab_record *record)
 {
 	u64 bits = READ_ONCE(leaf->live), high = READ_ONCE(leaf->high), at;
+	const u64 low = leaf->low ?: 1;		/* the key 0 is looked at */
 	u32 slot, best = NB_SLOT_NONE;
 
 	while (bits) {
 		slot = bits_take(&bits);
 		at = slot_key(tree, leaf, slot);
-		if (at < leaf->low || at >= high)
+		if (unlikely(at < low || at >= high) && !slot_is_first(tree, leaf, slot, at))
 			return -ERANGE;
 		if (crab_seek_is_before(dir, at, key))
 			continue;
@@ -156,9 +164,13 @@ const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf 
 static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u32 slot,
 			     struct crab_keyset *seen)
 {
-	u64 key = slot_key(tree, leaf, slot);
+	const struct nb_dslot *d = slot_at(tree, leaf, slot);
+	u64 key = crab_load(tree->base.media, &d->key);
 
 	leaf->fp[slot] = nb_fingerprint(key);
+	/* A record that read as a free slot would be overwritten */
+	if (crab_load(tree->base.media, &d->key) != key)
+		return "two readings of a key differ";
 	if (key < leaf->low)
 		return "a key is out of its range";
 	if (key < leaf->high) {
@@ -247,18 +259,33 @@ void crab_nb_leaf_erase(struct nb_write *write, struct nb_leaf *leaf)
 	leaf->stale = 0;
 }
 
-void crab_nb_leaf_cut(const struct nb_tree *tree, struct nb_leaf *leaf, u64 high)
+bool crab_nb_leaf_upper(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 high,
+			const struct crab_record *records, u32 count, u64 *upper)
 {
-	u64 bits = leaf->live;
+	u64 bits = leaf->live, sum = 0, key;
+	const struct nb_dslot *d;
 	u32 slot;
 
+	*upper = 0;
 	while (bits) {
 		slot = bits_take(&bits);
-		if (slot_key(tree, leaf, slot) < high)
+		d = slot_at(tree, leaf, slot);
+		key = crab_load(tree->base.media, &d->key);
+		if (key < high)
 			continue;
-		WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot));
-		leaf->stale |= 1ULL << slot;
+		*upper |= 1ULL << slot;
+		/* One word that reads otherwise changes the sum */
+		sum += key + crab_load(tree->base.media, &d->value);
 	}
+	while (count--)
+		sum -= records[count].key + records[count].value;
+	return !sum;
+}
+
+void crab_nb_leaf_cut(struct nb_leaf *leaf, u64 high, u64 upper)
+{
+	WRITE_ONCE(leaf->live, leaf->live & ~upper);
+	leaf->stale |= upper;
 	WRITE_ONCE(leaf->high, high);
 }
 

@@ -12,7 +12,7 @@
 #include "nbtree.h"
 
 #define NB_SLOT_NONE	(~0U)
-#define NB_SLOT_BLANK	(~1U)	/* a slot with the key's fingerprint reads all ones */
+#define NB_SLOT_BLANK	(~1U)	/* a slot with the key's fingerprint reads all ones, or changes */
 
 /**
  * crab_nb_leaf_find() - find the slot of a key
@@ -121,13 +121,27 @@ void crab_nb_leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u32 slot);
 void crab_nb_leaf_erase(struct nb_write *write, struct nb_leaf *leaf);
 
 /**
- * crab_nb_leaf_cut() - end the range of a leaf earlier: the keys from there on become stale
+ * crab_nb_leaf_upper() - read the upper records of a leaf again, before they are copied
  * @tree: the tree
  * @leaf: the leaf
+ * @high: the lowest key that is to be copied
+ * @records: the records, as they were read before
+ * @count: their number
+ * @upper: out: one bit for each of their slots
+ * Context: the leaf is locked.
+ * Return: false if a word of them reads otherwise now.
+ */
+bool crab_nb_leaf_upper(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 high,
+			const struct crab_record *records, u32 count, u64 *upper);
+
+/**
+ * crab_nb_leaf_cut() - end the range of a leaf earlier: the keys from there on become stale
+ * @leaf: the leaf
  * @high: one past the highest key of its range
+ * @upper: of crab_nb_leaf_upper()
  * Context: the leaf is locked, between nb_change_begin() and nb_change_end().
  */
-void crab_nb_leaf_cut(const struct nb_tree *tree, struct nb_leaf *leaf, u64 high);
+void crab_nb_leaf_cut(struct nb_leaf *leaf, u64 high, u64 upper);
 
 /**
  * crab_nb_leaf_fresh() - write a leaf that no link names yet

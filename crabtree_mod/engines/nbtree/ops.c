@@ -34,6 +34,15 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 	return 0;
 }
 
+/* The value that decides, or that is added to, is loaded again. -ERANGE: it differs */
+static noinline int leaf_decide(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot,
+				enum crab_insert_mode mode, struct crab_old *old, u64 *value)
+{
+	if (crab_nb_leaf_value(tree, leaf, slot) != old->value)
+		return -ERANGE;
+	return crab_insert_decide(mode, old, value);
+}
+
 /* -EAGAIN: the leaf has no room; -ERANGE: the media has changed */
 static int insert_once(struct nb_write *write, struct crab_record record,
 		       enum crab_insert_mode mode, struct crab_old *old)
@@ -49,7 +58,8 @@ static int insert_once(struct nb_write *write, struct crab_record record,
 	old->existed = slot < NB_SLOT_BLANK;
 	if (old->existed) {
 		old->value = crab_nb_leaf_value(tree, leaf, slot);
-		err = crab_insert_decide(mode, old, &record.value);
+		if (unlikely(mode & CRAB_INSERT_DECIDES))
+			err = leaf_decide(tree, leaf, slot, mode, old, &record.value);
 	} else if (unlikely(slot == NB_SLOT_BLANK)) {
 		err = -ERANGE;
 	} else if (mode & CRAB_INSERT_NEEDS) {

@@ -25,10 +25,12 @@
  * new key is above all others, the fresh leaf has no records and begins with this key.
  *
  * Nothing is allocated and nothing fails between the first store and P8. Media that changes under
- * an attached store is compared with memory before it is used.
+ * an attached store is compared with memory before it is used. Failing memory may return a word
+ * otherwise once: the records that are copied are read twice.
  *
  * Locking: nb_tree.smo_lock, and the leaves whose range changes.
  */
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -79,10 +81,14 @@ static void smo_link(struct nb_write *write, const struct nb_leaf *leaf, u64 wor
 	crab_fence(write->flow, CRAB_P8_LINKED);
 }
 
-/* Writes the fresh leaf and links it; the old one is locked, its records are in the scratch */
+/*
+ * Writes the fresh leaf and links it; the old one is locked, its records are in the scratch, those
+ * of @upper from @split on
+ */
 static void split_write(struct nb_write *write, struct nb_leaf *leaf, struct nb_leaf *fresh,
-			u32 split, u32 count)
+			u32 split, u64 upper)
 {
+	u32 count = split + hweight64(upper);
 	struct nb_tree *tree = write->tree;
 	const struct crab_geometry *geo = &tree->base.geo;
 	struct crab_head head = {
@@ -98,7 +104,7 @@ static void split_write(struct nb_write *write, struct nb_leaf *leaf, struct nb_
 	fresh->high = leaf->high;
 	nb_change_begin(leaf);
 	crab_index_insert(&tree->index, fresh->low, fresh);
-	crab_nb_leaf_cut(tree, leaf, fresh->low);
+	crab_nb_leaf_cut(leaf, fresh->low, upper);
 	nb_change_end(leaf);
 	WRITE_ONCE(tree->leaves, tree->leaves + 1);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
@@ -110,6 +116,7 @@ static int split_leaf(struct nb_write *write, struct nb_leaf *leaf, struct nb_le
 	struct nb_tree *tree = write->tree;
 	const char *fault;
 	u32 count, split;
+	u64 upper;
 
 	if (crab_nb_leaf_free_slot(tree, leaf) != NB_SLOT_NONE)
 		return -EAGAIN;
@@ -124,8 +131,11 @@ static int split_leaf(struct nb_write *write, struct nb_leaf *leaf, struct nb_le
 		split = count;
 		fresh->low = key;
 	}
+	if (!crab_nb_leaf_upper(tree, leaf, fresh->low, tree->scratch + split, count - split,
+				&upper))
+		return crab_nb_damaged(tree, leaf, "two readings of its records differ");
 	fresh->birth = ++tree->birth;
-	split_write(write, leaf, fresh, split, count);
+	split_write(write, leaf, fresh, split, upper);
 	return 0;
 }
 

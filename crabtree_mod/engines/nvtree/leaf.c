@@ -65,6 +65,20 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at)
 	return crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->key);
 }
 
+/* Loads an element. It has the reserved key if its sign word has bits that no append stores */
+static struct nv_element element_load(const struct nv_tree *tree, u64 leaf, u32 at)
+{
+	u64 signs = leaf_signs(tree, leaf, at);
+
+	return (struct nv_element) {
+		.key = likely(signs_are_valid(signs)) ? crab_nv_leaf_key(tree, leaf, at) :
+							CRAB_KEY_EMPTY,
+		.value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value),
+		.negative = sign_is_negative(signs, at),
+		.at = at,
+	};
+}
+
 int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value)
 {
 	int none = -ENOENT;
@@ -78,7 +92,8 @@ int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u
 			if (sign_is_negative(signs, at))
 				return signs_are_valid(signs) ? -ENOENT : -ERANGE;
 			*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);
-			return 0;
+			/* An element after it may have the key, too */
+			return none == -ENOENT ? 0 : none;
 		}
 		if (unlikely(found == CRAB_KEY_EMPTY))
 			none = -ERANGE;
@@ -98,21 +113,38 @@ static int element_compare(const void *a, const void *b)
 void crab_nv_leaf_read(const struct nv_tree *tree, u64 leaf, u32 count,
 		       struct nv_element *elements)
 {
-	const struct crab_media *media = tree->base.media;
-	u64 signs;
 	u32 at;
 
-	for (at = 0; at < count; at++) {
-		signs = leaf_signs(tree, leaf, at);
-		elements[at] = (struct nv_element) {
-			.key = likely(signs_are_valid(signs)) ? crab_nv_leaf_key(tree, leaf, at) :
-								CRAB_KEY_EMPTY,
-			.value = crab_load(media, &leaf_slot(tree, leaf, at)->value),
-			.negative = sign_is_negative(signs, at),
-			.at = at,
-		};
-	}
+	for (at = 0; at < count; at++)
+		elements[at] = element_load(tree, leaf, at);
 	sort(elements, count, sizeof(*elements), element_compare, NULL);
+}
+
+/* The sum of the words of a line, of which @n elements count; another value of one changes it */
+static u64 line_sum(const struct crab_media *media, const struct nv_dline *line, u32 n)
+{
+	u64 sum = crab_load(media, &line->sign) & ((1ULL << n) - 1);
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		sum += crab_load(media, &line->slot[i].key) +
+		       crab_load(media, &line->slot[i].value);
+	return sum;
+}
+
+bool crab_nv_leaf_agrees(const struct nv_tree *tree, u64 leaf, u32 count,
+			 const struct nv_element *elements)
+{
+	const struct nv_dline *line = leaf_line(tree, leaf, 0);
+	const struct nv_element *e = elements;
+	u64 sum = 0;
+	u32 at;
+
+	for (; e < elements + count; e++)
+		sum -= e->key + e->value + ((u64)e->negative << e->at % NV_LINE_SLOTS);
+	for (at = 0; at < count; at += NV_LINE_SLOTS, line++)
+		sum += line_sum(tree->base.media, line, min(count - at, NV_LINE_SLOTS));
+	return !sum;
 }
 
 u32 crab_nv_leaf_records(const struct nv_element *elements, u32 count,
@@ -150,8 +182,11 @@ bool crab_nv_leaf_takes(const struct nv_tree *tree, struct nv_place *place)
 	u32 at = place->side->count;
 
 	/* The first element of a line writes the whole word */
-	place->signs = at % NV_LINE_SLOTS ? leaf_signs(tree, place->leaf, at) : 0;
-	return signs_are_valid(place->signs);
+	place->signs = 0;
+	if (!(at % NV_LINE_SLOTS))
+		return true;
+	place->signs = leaf_signs(tree, place->leaf, at);
+	return signs_are_valid(place->signs) && leaf_signs(tree, place->leaf, at) == place->signs;
 }
 
 /* The sign word with the sign of one more element */

@@ -49,6 +49,19 @@ void crab_nv_leaf_read(const struct nv_tree *tree, u64 leaf, u32 count,
 		       struct nv_element *elements);
 
 /**
+ * crab_nv_leaf_agrees() - read elements again, before they are stored elsewhere, or counted
+ * @tree: the tree
+ * @leaf: number of the leaf
+ * @count: how many
+ * @elements: of crab_nv_leaf_read()
+ *
+ * Context: as crab_nv_leaf_get().
+ * Return: false if a word reads otherwise now.
+ */
+bool crab_nv_leaf_agrees(const struct nv_tree *tree, u64 leaf, u32 count,
+			 const struct nv_element *elements);
+
+/**
  * crab_nv_leaf_records() - the live records among elements
  * @elements: of crab_nv_leaf_read()
  * @count: how many

@@ -89,6 +89,20 @@ static void leaf_put(struct nv_write *write, struct nv_place *place, u64 key, u6
 	crab_count_settled(&tree->base, inserts, write->flow, 0);
 }
 
+/* A value that decides, or that is added to, is looked up again. -ERANGE: it reads otherwise */
+static int leaf_decide(const struct nv_tree *tree, const struct nv_place *place, u64 key,
+		       enum crab_insert_mode mode, const struct crab_old *old, u64 *value)
+{
+	u64 again;
+
+	if (likely(!(mode & CRAB_INSERT_DECIDES)))
+		return 0;
+	if (crab_nv_leaf_get(tree, place->leaf, place->side->count, key, &again) ||
+	    again != old->value)
+		return -ERANGE;
+	return crab_insert_decide(mode, old, value);
+}
+
 /* -EAGAIN: the leaf has no room */
 static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_insert_mode mode,
 		       struct crab_old *old)
@@ -106,7 +120,7 @@ static int insert_once(struct nv_write *write, u64 key, u64 value, enum crab_ins
 	old->existed = !err;
 	n = old->existed && tree->tuning.pairs ? PAIR : 1;
 	if (old->existed)
-		err = crab_insert_decide(mode, old, &next);
+		err = leaf_decide(tree, &place, key, mode, old, &next);
 	else if (err == -ENOENT && !(mode & CRAB_INSERT_NEEDS))
 		err = 0;
 	if (!err && place.side->count + n > tree->room)

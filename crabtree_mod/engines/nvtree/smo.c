@@ -30,8 +30,8 @@
  * a full store can replace a leaf: a split takes two and frees one, each other change takes at
  * most one and frees one or two.
  *
- * Media that changes under an attached store is compared with memory before it is used, and each
- * word is read once (engines/crab/verify.c explains why).
+ * Media that changes under an attached store is compared with memory before it is used. Failing
+ * memory may return a word otherwise once: elements are read again before they are copied.
  *
  * Nothing is allocated and nothing fails between the first store and P8.
  *
@@ -118,6 +118,8 @@ static int smo_gather(struct nv_change *c, const struct nv_place *leaf)
 
 	crab_nv_leaf_read(tree, leaf->leaf, count, tree->elements);
 	fault = crab_nv_leaf_fault(tree->elements, count, leaf->low, leaf->high);
+	if (!fault && !crab_nv_leaf_agrees(tree, leaf->leaf, count, tree->elements))
+		fault = "two readings of its elements differ";
 	if (fault)
 		return crab_nv_damaged(tree, leaf->leaf, fault);
 	n = crab_nv_leaf_records(tree->elements, count, tree->scratch + c->count);
@@ -153,14 +155,16 @@ static int smo_take_right(struct nv_change *c, u32 most)
 /* The link to the leaf after the old ones; @end: the word if there is none */
 static int smo_after(struct nv_tree *tree, const struct nv_place *last, u64 end, u64 *word)
 {
+	const __le64 *at = &nv_leaf_media(tree, last->leaf)->head.next;
 	struct nv_place next;
 
 	*word = end;
 	if (last->high == CRAB_KEY_EMPTY)
 		return 0;
 	crab_nv_find(tree, last->high, &next);
-	*word = crab_load(tree->base.media, &nv_leaf_media(tree, last->leaf)->head.next);
-	if (likely((*word & CRAB_LINK_MASK) == next.leaf + 1 && !nv_is_quarantined(&next)))
+	*word = crab_load(tree->base.media, at);
+	if (likely((*word & CRAB_LINK_MASK) == next.leaf + 1 && !nv_is_quarantined(&next) &&
+		   crab_load(tree->base.media, at) == *word))
 		return 0;
 	return crab_nv_damaged(tree, last->leaf, "link does not lead to the next leaf");
 }

@@ -11,6 +11,7 @@
 #include "engines/fastfair/tree.h"
 #include "engines/nvtree/nvtree.h"
 #include "shadow/shadow.h"
+#include "blink.h"
 #include "test.h"
 
 #define LEAF_BYTES	512U
@@ -22,33 +23,20 @@
 static struct {
 	struct crab_shadow *shadow;
 	__le64 *word;
-	__le64 was;
 	u64 then;		/* all ones, or another value */
 	u32 loads;
 	u32 when;
-	bool dark;
 	bool smo;		/* only loads outside of shifts count */
 	bool shifts;
 } blink;
-
-/* The next load of any word ends it, or a store to the word */
-static void blink_over(void)
-{
-	if (blink.dark && *blink.word == cpu_to_le64(blink.then))
-		*blink.word = blink.was;
-	blink.dark = false;
-}
 
 static void blinking(struct crab_shadow *shadow, u32 word)
 {
 	blink_over();
 	if ((__le64 *)media.base + word != blink.word || (blink.smo && blink.shifts))
 		return;
-	blink.dark = ++blink.loads == blink.when;
-	if (!blink.dark)
-		return;
-	blink.was = *blink.word;
-	*blink.word = cpu_to_le64(blink.then);
+	if (++blink.loads == blink.when)
+		blink_now(blink.word, blink.then);
 }
 
 void __real_crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value);

@@ -87,23 +87,42 @@ static __always_inline bool key_seen(struct crab_seen *seen, u8 leaf, u64 hash)
 
 /* A slot that failed the fast check; the fingerprints of all slots before it are set */
 static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf *leaf, u32 slot,
-				 struct crab_damage *damage)
+				 u8 seen, struct crab_damage *damage)
 {
 	u64 key = crab_leaf_key(tree, leaf, slot);
 	u8 fp = crab_fp(tree, key);
 
-	if (key - leaf->low >= leaf->high - leaf->low)
+	if (fp != seen)
+		crab_leaf_quarantine(tree, leaf, damage, slot, "two readings of a key differ");
+	else if (key - leaf->low >= leaf->high - leaf->low)
 		crab_leaf_quarantine(tree, leaf, damage, slot, "key outside the leaf's range");
 	else if (crab_slotted_find_further(tree, leaf, key, 0,
 					   crab_planes_match(leaf, 0, fp)) < (int)slot)
 		crab_leaf_quarantine(tree, leaf, damage, slot, "key is there twice");
 }
 
+/*
+ * The key of a slot of which key or value alone is free, by one load: the slot is torn and counts
+ * as free, or failing memory returned a word otherwise once. An insert overwrites a free slot
+ */
+static noinline u64 slot_again(const struct crab_tree *tree, struct crab_leaf *leaf,
+			       const struct crab_dslot *d)
+{
+	u64 value = crab_load(tree->base.media, &d->value);
+	u64 key = crab_load(tree->base.media, &d->key);
+
+	if ((key == CRAB_KEY_EMPTY) == (value == leaf->void_value))
+		return key;
+	leaf->torn++;
+	return CRAB_KEY_EMPTY;
+}
+
 /* Reads one group: the hottest loop of attach, so constants are in local variables */
 static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *leaf, u32 group,
 			       struct crab_seen *seen, struct crab_damage *damage)
 {
-	const u64 low = leaf->low, span = leaf->high - low, void_value = leaf->void_value;
+	/* The key 0 is in doubt: of all leaves, the first one has all low keys in its range */
+	const u64 low = leaf->low ?: 1, span = leaf->high - low, void_value = leaf->void_value;
 	const struct crab_mix mix = tree->mix;
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, group * CRAB_SLOTTED_GROUP);
 	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
@@ -116,15 +135,10 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 	for (slot = 0; slot < slots; slot++, d++) {
 		key = crab_load(media, &d->key);
 		value = crab_load(media, &d->value);
-		if (key == CRAB_KEY_EMPTY) {
-			if (unlikely(value != void_value))
-				leaf->torn++;
+		if (unlikely((key == CRAB_KEY_EMPTY) != (value == void_value)))
+			key = slot_again(tree, leaf, d);
+		if (key == CRAB_KEY_EMPTY)
 			continue;
-		}
-		if (unlikely(value == void_value)) {
-			leaf->torn++;
-			continue;
-		}
 		hash = crab_mix(&mix, key);
 		fps.bytes[slot] = crab_fp_of_hash(hash);
 		if (unlikely(key_seen(seen, nth, hash) || key - low >= span))
@@ -133,7 +147,8 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 	crab_planes_set(leaf, group, &fps);
 	leaf->count += hweight64(crab_slotted_live(leaf, group));
 	for (; suspects; suspects &= suspects - 1)
-		slot_verify(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(suspects), damage);
+		slot_verify(tree, leaf, group * CRAB_SLOTTED_GROUP + __ffs64(suspects),
+			    fps.bytes[__ffs64(suspects)], damage);
 }
 
 /* A new number invalidates the marks of other leaves, until the numbers wrap */
@@ -156,6 +171,14 @@ void crab_slotted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		slotted_read_group(tree, leaf, group, seen, damage);
 }
 
+static bool slot_is_half(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
+{
+	struct crab_record r = crab_leaf_record(tree, leaf, slot);
+
+	return (r.key == CRAB_KEY_EMPTY) != (r.value == leaf->void_value);
+}
+
+/* A slot is torn by two readings of it: one that reads otherwise once has a record */
 static void leaf_repair(struct crab_write *write, struct crab_leaf *leaf)
 {
 	struct crab_tree *tree = write->tree;
@@ -164,9 +187,7 @@ static void leaf_repair(struct crab_write *write, struct crab_leaf *leaf)
 	u32 slot;
 
 	for (slot = 0; slot < tree->slots; slot++) {
-		struct crab_record r = crab_leaf_record(tree, leaf, slot);
-
-		if ((r.key == CRAB_KEY_EMPTY) == (r.value == leaf->void_value))
+		if (!slot_is_half(tree, leaf, slot) || !slot_is_half(tree, leaf, slot))
 			continue;
 		d = crab_leaf_slot(tree, leaf, slot);
 		crab_slot_free(flow, d, leaf->void_value);

@@ -147,6 +147,16 @@ static inline u64 ea_word(const struct ea_tree *tree, const struct nb_leaf *leaf
 	return crab_load_acquire(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->key);
 }
 
+/* At attach: the word of a slot, also if failing memory returns it otherwise once */
+static inline u64 ea_settled(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	const __le64 *at = &ea_slot_at(tree, leaf, slot)->key;
+	const struct crab_media *media = tree->nb.base.media;
+	u64 word = crab_load(media, at);
+
+	return likely(crab_load(media, at) == word) ? word : crab_load(media, at);
+}
+
 static inline u64 ea_value(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
 	return crab_load(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->value);

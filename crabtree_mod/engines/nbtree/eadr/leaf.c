@@ -57,6 +57,8 @@
 #define FIND_BACK	16ULL	/* factor from one step back in the index to the next */
 #define FIND_STEPS	1000U	/* along the list, more than it is long: it may change meanwhile */
 #define FIND_BEGINS	100U	/* of a walk. Other tasks can replace a leaf in between each time */
+#define SLOT_AGAIN	(EA_SLOT_LOST - 1)	/* two loads of a slot differed */
+#define SLOT_STATES	4U	/* that a slot has one after the other, at most */
 
 /* Neither 0, if the key is not known, nor EA_FP_HOLE */
 static u8 fingerprint(u64 key)
@@ -97,12 +99,15 @@ static struct nb_leaf *leaf_below(const struct ea_tree *tree, u64 key)
 	}
 }
 
-/* The number of the next leaf in the list, plus one; 0: none */
+/* The number of the next leaf in the list, plus one; 0: none. Two loads of the word are equal */
 static u64 leaf_link(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	const struct crab_media *media = tree->nb.base.media;
-	u64 next = crab_load_acquire(media, &nb_leaf_media(&tree->nb, leaf)->head.next);
+	const __le64 *at = &nb_leaf_media(&tree->nb, leaf)->head.next;
+	u64 next, tries = EA_LINK_TRIES;
 
+	do
+		next = crab_load_acquire(tree->nb.base.media, at);
+	while (crab_load_acquire(tree->nb.base.media, at) != next && --tries);
 	next = next & CRAB_LINK_MASK & ~EA_LINK_MARK;
 	return next > tree->nb.base.geo.leaves ? 0 : next;
 }
@@ -214,19 +219,26 @@ static bool is_free_again(const struct nb_leaf *leaf, u32 slot, u64 word)
 	return true;
 }
 
+static bool word_has(const struct nb_leaf *leaf, u64 word, u64 key)
+{
+	return ea_is_record(word) && ea_key(leaf, word) == key;
+}
+
 /*
- * A free slot ends the search, but for one below others in use, which counts as dead. Apart, so
- * that searches which find their key stay short
+ * A free slot ends the search, but for one below others in use, which counts as dead. Any other
+ * slot is loaded again: failing memory may return a word otherwise once. Apart, so that searches
+ * which find their key stay short
  */
-static noinline bool free_ends(const struct ea_tree *tree, const struct nb_leaf *leaf,
+static noinline bool rest_ends(const struct ea_tree *tree, const struct nb_leaf *leaf,
 			       struct ea_slot *found)
 {
-	if (is_free_again(leaf, found->number, EA_FREE) &&
-	    ea_word(tree, leaf, found->number) == EA_FREE) {
+	if (found->word == EA_FREE && !is_free_again(leaf, found->number, EA_FREE))
+		return found->number >= leaf->used;
+	if (ea_word(tree, leaf, found->number) != found->word)
+		found->number = SLOT_AGAIN;
+	else if (found->word == EA_FREE)
 		found->number = EA_SLOT_LOST;
-		return true;
-	}
-	return found->number >= leaf->used;
+	return found->number >= SLOT_AGAIN;
 }
 
 /*
@@ -234,7 +246,8 @@ static noinline bool free_ends(const struct ea_tree *tree, const struct nb_leaf 
  * known; true: the search has ended
  */
 static __always_inline bool word_find(const struct ea_tree *tree, const struct nb_leaf *leaf,
-				      u64 key, u32 first, u32 end, struct ea_slot *found)
+				      const struct nb_dslot *slots, u64 key, u32 first, u32 end,
+				      struct ea_slot *found)
 {
 	u64 fps = nb_fp_load(leaf, first);
 	u64 likely = nb_fp_equal(fps, 0) | nb_fp_equal(fps, fingerprint(key));
@@ -243,24 +256,45 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct n
 		found->number = first + __ffs64(likely) / NB_FP_BITS;
 		if (found->number >= end)
 			return false;
-		found->word = ea_word(tree, leaf, found->number);
-		if (found->word == EA_FREE ? free_ends(tree, leaf, found) :
-		    ea_is_record(found->word) && ea_key(leaf, found->word) == key)
+		found->word = crab_load_acquire(tree->nb.base.media, &slots[found->number].key);
+		if (word_has(leaf, found->word, key) || rest_ends(tree, leaf, found))
 			return true;
 	}
 	return false;
 }
 
-struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
-			    u32 end)
+static __always_inline struct ea_slot find_once(const struct ea_tree *tree,
+						const struct nb_leaf *leaf, u64 key, u32 end)
 {
+	const struct nb_dslot *slots = ea_slot_at(tree, leaf, 0);
 	struct ea_slot found;
 	u32 first;
 
 	for (first = 0; first < end; first += NB_FP_BYTES)
-		if (word_find(tree, leaf, key, first, end, &found))
+		if (word_find(tree, leaf, slots, key, first, end, &found))
 			return found;
 	return (struct ea_slot) { .number = end, .word = EA_FREE };
+}
+
+/* Two loads of a slot differed: another task has changed it, or the media changes by itself */
+static noinline struct ea_slot find_again(const struct ea_tree *tree, const struct nb_leaf *leaf,
+					  u64 key, u32 end)
+{
+	u32 tries = SLOT_STATES * tree->nb.room;
+	struct ea_slot found;
+
+	do
+		found = find_once(tree, leaf, key, end);
+	while (found.number == SLOT_AGAIN && --tries);
+	return tries ? found : (struct ea_slot) { .number = EA_SLOT_LOST, .word = EA_FREE };
+}
+
+struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 key,
+			    u32 end)
+{
+	struct ea_slot found = find_once(tree, leaf, key, end);
+
+	return likely(found.number != SLOT_AGAIN) ? found : find_again(tree, leaf, key, end);
 }
 
 bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
@@ -306,13 +340,17 @@ bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u3
 bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	u64 word;
 	u32 slot;
 
+	/* A record that reads as dead once would be lost */
 	for (slot = 0; slot < tree->nb.room; slot++) {
-		if (ea_word(tree, leaf, slot) == EA_FREE)
+		word = ea_word(tree, leaf, slot);
+		if (word == EA_FREE)
 			crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
 				     EA_DEAD, 0);
-		if (!ea_is_dead(ea_word(tree, leaf, slot)))
+		if ((word != EA_FREE && !ea_is_dead(word)) ||
+		    !ea_is_dead(ea_word(tree, leaf, slot)))
 			return false;
 	}
 	return true;
@@ -549,7 +587,7 @@ const char *crab_ea_open_slots(struct ea_tree *tree, struct nb_leaf *leaf)
 	u64 word;
 
 	for (slot = 0; slot < tree->nb.room && !fault; slot++) {
-		word = ea_word(tree, leaf, slot);
+		word = ea_settled(tree, leaf, slot);
 		if (word == EA_FREE)
 			continue;
 		count += ea_is_record(word);

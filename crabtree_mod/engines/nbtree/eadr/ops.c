@@ -67,8 +67,11 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, struct crab_re
 	old->existed = ea_is_record(slot.word);
 	if (old->existed) {
 		old->value = ea_value(tree, leaf, slot.number);
-		return crab_insert_decide(mode, old, &record.value) ?:
-		       record_set(write, leaf, &slot, record.value, old);
+		err = crab_insert_decide(mode, old, &record.value);
+		/* Failing memory may return a word otherwise once; a swap compares it */
+		if (err == -ESTALE && ea_value(tree, leaf, slot.number) != old->value)
+			return -EAGAIN;
+		return err ?: record_set(write, leaf, &slot, record.value, old);
 	}
 	if (mode & CRAB_INSERT_NEEDS)
 		return crab_ea_missing(&slot);

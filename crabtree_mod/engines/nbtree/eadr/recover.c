@@ -50,10 +50,14 @@ int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-static bool link_is_frozen(const struct ea_tree *tree, const struct nb_leaf *leaf)
+/* Loaded twice, or once more: failing memory may return a word otherwise once */
+static u64 link_settled(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	return crab_load(tree->nb.base.media, &nb_leaf_media(&tree->nb, leaf)->head.next) &
-	       EA_LINK_MARK;
+	const __le64 *at = &nb_leaf_media(&tree->nb, leaf)->head.next;
+	const struct crab_media *media = tree->nb.base.media;
+	u64 word = crab_load(media, at);
+
+	return likely(crab_load(media, at) == word) ? word : crab_load(media, at);
 }
 
 const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *leaf)
@@ -66,14 +70,14 @@ const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *leaf)
 		return "its range spans a quarter of the key space";
 	fault = crab_ea_open_slots(tree, leaf);
 	if (!fault)
-		tree->torn |= link_is_frozen(tree, leaf);
+		tree->torn |= !!(link_settled(tree, leaf) & EA_LINK_MARK);
 	return fault;
 }
 
 static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct nb_leaf *leaf,
 			u32 slot)
 {
-	u64 word = ea_word(tree, leaf, slot);
+	u64 word = ea_settled(tree, leaf, slot);
 
 	if (!ea_is_frozen(word))
 		return;
@@ -85,14 +89,14 @@ static void slot_repair(struct ea_tree *tree, struct crab_flow *flow, struct nb_
 
 static void leaf_repair(struct ea_tree *tree, struct crab_flow *flow, struct nb_leaf *leaf)
 {
-	__le64 *link = &nb_leaf_media(&tree->nb, leaf)->head.next;
+	u64 link = link_settled(tree, leaf);
 	u32 slot;
 
 	for (slot = 0; slot < tree->nb.room; slot++)
 		slot_repair(tree, flow, leaf, slot);
-	if (!link_is_frozen(tree, leaf))
+	if (!(link & EA_LINK_MARK))
 		return;
-	crab_store(flow, link, crab_load(tree->nb.base.media, link) & ~EA_LINK_MARK);
+	crab_store(flow, &nb_leaf_media(&tree->nb, leaf)->head.next, link & ~EA_LINK_MARK);
 	tree->repairs++;
 }
 

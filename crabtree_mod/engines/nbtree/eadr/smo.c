@@ -65,6 +65,7 @@
 #include "slots.h"
 
 #define FREEZE_TRIES	2U	/* of a slot; by the second one it is frozen or dead */
+#define COPY_TRIES	3U	/* a swap of a free slot, or of a link 0, fails once at most */
 
 /* No link without its mark: the media changes by itself. The last link of the list may be 0 */
 #define LINK_CHANGES	EA_LINK_MARK
@@ -346,10 +347,11 @@ static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 	u32 tries = EA_LINK_TRIES;
 	u64 word;
 
+	/* A frozen link does not change: two loads of it are equal */
 	do
 		word = crab_load_acquire(tree->nb.base.media, at);
-	while (!(word & EA_LINK_MARK) &&
-	       crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word && --tries);
+	while ((word & EA_LINK_MARK ? crab_load_acquire(tree->nb.base.media, at) != word :
+		crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word) && --tries);
 	return tries ? word & ~EA_LINK_MARK : LINK_CHANGES;
 }
 
@@ -375,14 +377,24 @@ static u64 link_for(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 
 
 /* Copy */
 
-static void slot_copy(struct nb_write *write, struct nb_leaf *to, u32 at, u64 key, u64 value)
+/* False: the media changes by itself. A slot that any other task has used stays as it is */
+static bool slot_copy(struct nb_write *write, struct nb_leaf *to, u32 at, u64 key, u64 value)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	const struct crab_media *media = tree->nb.base.media;
+	const struct nb_dslot *d = ea_slot_at(tree, to, at);
+	u32 tries = COPY_TRIES;
 
 	crab_ea_note_key(to, at, key);
-	if (ea_word(tree, to, at) == EA_FREE)
-		crab_ea_swap(write, to, at, EA_FREE, ea_value(tree, to, at),
-			     EA_LIVE | (key & EA_KEY_BITS), value);
+	while (!crab_ea_swap(write, to, at, EA_FREE, crab_load(media, &d->value),
+			     EA_LIVE | (key & EA_KEY_BITS), value)) {
+		if (crab_load_acquire(media, &d->key) != EA_FREE &&
+		    crab_load_acquire(media, &d->key) != EA_FREE)
+			return true;
+		if (!--tries)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -395,34 +407,48 @@ static bool slot_is_void(const struct nb_leaf *leaf, u32 slot, u64 word)
 	       (word == EA_FREE && READ_ONCE(leaf->fp[slot]) == EA_FP_HOLE);
 }
 
-/* False: a slot cannot be read. The slots before it are copied as any other task copies them */
+/*
+ * False: a slot cannot be read, or two loads of it differ. The slots before it are copied as any
+ * other task copies them
+ */
 static bool records_copy(struct nb_write *write, struct nb_leaf *leaf, const struct ea_smo *smo)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
+	const struct crab_media *media = tree->nb.base.media;
+	const struct nb_dslot *d = ea_slot_at(tree, leaf, 0);
 	u32 slot, count[2] = { }, which;
-	u64 word, key;
+	u64 word, key, value;
 
-	for (slot = 0; slot < tree->nb.room; slot++) {
-		word = ea_word(tree, leaf, slot);
-		if (!ea_is_frozen(word) && !slot_is_void(leaf, slot, word))
+	for (slot = 0; slot < tree->nb.room; slot++, d++) {
+		word = crab_load_acquire(media, &d->key);
+		if ((!ea_is_frozen(word) && !slot_is_void(leaf, slot, word)) ||
+		    crab_load_acquire(media, &d->key) != word)
 			return false;
 		if (!ea_is_frozen(word))
 			continue;
+		value = crab_load(media, &d->value);
+		if (crab_load(media, &d->value) != value)
+			return false;
 		key = ea_key(leaf, word);
 		which = smo->fresh[1] && key >= smo->split;
-		slot_copy(write, smo->fresh[which], count[which]++, key,
-			  ea_value(tree, leaf, slot));
+		if (!slot_copy(write, smo->fresh[which], count[which]++, key, value))
+			return false;
 	}
 	return true;
 }
 
-/* The last fresh leaf gets the link of the old one */
-static void fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 next)
+/* The last fresh leaf gets the link of the old one; false: the media changes by itself */
+static bool fresh_join(struct nb_write *write, const struct ea_smo *smo, u64 next)
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	struct nb_leaf *last = smo->fresh[!!smo->fresh[1]];
+	__le64 *at = ea_link_at(tree, last);
+	u64 word = link_for(tree, last, next);
+	u32 tries = COPY_TRIES;
 
-	crab_cas(write->flow, ea_link_at(tree, last), 0, link_for(tree, last, next));
+	while (crab_cas(write->flow, at, 0, word) && !crab_load(tree->nb.base.media, at) && --tries)
+		;
+	return tries;
 }
 
 /* False: the leaf cannot be read, or a fresh one has failed: the caller links nothing */
@@ -442,12 +468,10 @@ static bool smo_copy(struct nb_write *write, struct nb_leaf *leaf)
 		crab_ea_damaged(tree, leaf, "it does not freeze");
 		return false;
 	}
-	if (smo->fresh[0] && !records_copy(write, leaf, smo)) {
-		crab_ea_damaged(tree, leaf, "a slot of a frozen leaf reads as free");
+	if (smo->fresh[0] && !(records_copy(write, leaf, smo) && fresh_join(write, smo, next))) {
+		crab_ea_damaged(tree, leaf, "a slot of a frozen leaf reads as free, or changes");
 		return false;
 	}
-	if (smo->fresh[0])
-		fresh_join(write, smo, next);
 	/* P7: the fresh leaves are whole before P8 links them */
 	crab_fence(write->flow, CRAB_P7_FRESH);
 	/* Pairs with smp_load_acquire() above */
@@ -466,16 +490,16 @@ static void smo_gone(struct ea_tree *tree, struct nb_leaf *leaf)
 		llist_add(&leaf->node, &tree->queue);
 }
 
-/* The word by which the leaf before @leaf bypasses it */
-static u64 smo_target(const struct ea_tree *tree, const struct nb_leaf *leaf,
-		      const struct nb_leaf *before)
+/* The word by which the leaf before @leaf, which is frozen, bypasses it; LINK_CHANGES: none */
+static u64 smo_target(struct nb_write *write, struct nb_leaf *leaf, const struct nb_leaf *before)
 {
+	const struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u64 next;
 
 	if (ea_smo(leaf)->fresh[0])
 		return crab_ea_smo_link(tree, ea_smo(leaf)->fresh[0]);
-	next = crab_load(tree->nb.base.media, ea_link_at(tree, leaf)) & ~EA_LINK_MARK;
-	return link_for(tree, before, next);
+	next = link_freeze(write, leaf);
+	return next == LINK_CHANGES ? next : link_for(tree, before, next);
 }
 
 /*
@@ -489,6 +513,7 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 	u64 old = crab_ea_smo_link(tree, leaf);
 	struct nb_leaf *before = NULL;
 	bool done, passes;
+	u64 to;
 
 	if (leaf->low) {
 		before = crab_ea_leaf_of(tree, leaf->low - 1);
@@ -496,7 +521,8 @@ static struct nb_leaf *smo_bypass(struct nb_write *write, struct nb_leaf *leaf)
 			return ERR_PTR(-EUCLEAN);
 		at = ea_link_at(tree, before);
 	}
-	done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;
+	to = smo_target(write, leaf, before);
+	done = to != LINK_CHANGES && crab_cas(write->flow, at, old, to) == old;
 	if (!done)	/* a swap that fails orders nothing */
 		smp_rmb();	/* Pairs with cmpxchg() in smo_publish() */
 	passes = done || crab_ea_link_passes(tree, before, at, old);

@@ -57,8 +57,8 @@ DESIGNS = [
 	crab_smo_replace(write, &smo, leaf, leaf, count, split);
 	WRITE_ONCE(tree->splits, tree->splits + 1);
 	return 0;""", SPLIT_LEAVES_BEHIND),
-        Edit("engines/crab/slotted/read.c", "unlikely(value == void_value)",
-             "unlikely(value == void_value || key - low >= span)"),
+        Edit("engines/crab/slotted/read.c", "if (key == CRAB_KEY_EMPTY)\n\t\t\tcontinue;",
+             "if (key == CRAB_KEY_EMPTY || key - low >= span) continue;"),
         Edit("engines/crab/slotted/check.c", "r.key != CRAB_KEY_EMPTY && r.value != leaf->void_value",
              "crab_slotted_is_live(leaf, slot)"),
         Edit("engines/crab/slotted/check.c",

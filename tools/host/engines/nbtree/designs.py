@@ -36,9 +36,7 @@ DESIGNS = [
              "smo_link(write, before, smo_word(tree, before, leaf->high)); "
              "crab_nb_leaf_erase(write, before)")),
     Design("nbtree: a split forgets that the old leaf has stale keys now",
-        Edit(LEAF, "WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot));\n"
-             "\t\tleaf->stale |= 1ULL << slot;",
-             "WRITE_ONCE(leaf->live, leaf->live & ~(1ULL << slot))")),
+        Edit(LEAF, "leaf->stale |= upper;", "")),
     Design("nbtree: attach takes stale keys as records",
         Edit(LEAF, "key < leaf->high", "key != CRAB_KEY_EMPTY")),
     Design("nbtree: births begin anew at each attach",
@@ -59,7 +57,7 @@ DESIGNS = [
         Edit(EADR_SMO, "next = crab_ea_smo_link(ea_tree_of(&write->tree->base), smo->fresh[1]);",
              "next = 0")),
     Design("eadr: an unlinked leaf stays, the one after it goes",
-        Edit(EADR_SMO, "return link_for(tree, before, next);",
+        Edit(EADR_SMO, "return next == LINK_CHANGES ? next : link_for(tree, before, next);",
              "return crab_ea_smo_link(tree, leaf)")),
     Design("eadr: repair removes frozen records",
         Edit(EADR_RECOVER, "EA_LIVE | (word & EA_KEY_BITS)", "EA_DEAD")),

@@ -37,8 +37,8 @@ RACES = [
     Design("nbtree: an unlinked leaf keeps its range",
         Edit(SMO, "WRITE_ONCE(leaf->high, leaf->low);", ";")),
     Design("nbtree: compare-and-swap: the lock is released after the comparison",
-        Edit(OPS, "err = crab_insert_decide(mode, old, &record.value);",
-             """err = crab_insert_decide(mode, old, &record.value);
+        Edit(OPS, "err = leaf_decide(tree, leaf, slot, mode, old, &record.value);",
+             """err = leaf_decide(tree, leaf, slot, mode, old, &record.value);
              if (mode == CRAB_INSERT_SWAP) { crab_unlock(&leaf->lock); crab_lock(&leaf->lock); }""")),
     Design("eadr: an insert whose slot another task has used takes the next one",
         Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
@@ -70,9 +70,9 @@ RACES = [
     Design("eadr: an empty leaf is unlinked although an insert comes",
         Edit(EADR_SMO, "crab_ea_close(write, leaf)", "true")),
     Design("eadr: a leaf is gone before the list has its fresh leaves",
-        Edit(EADR_SMO, "done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old;",
+        Edit(EADR_SMO, "done = to != LINK_CHANGES && crab_cas(write->flow, at, old, to) == old;",
              "smo_gone(tree, leaf); "
-             "done = crab_cas(write->flow, at, old, smo_target(tree, leaf, before)) == old")),
+             "done = to != LINK_CHANGES && crab_cas(write->flow, at, old, to) == old")),
     Design("eadr: a leaf is gone although the leaf before it, which freezes, still links it",
         Edit(EADR_SMO, "!done && before && ea_smo(before)", "false")),
     Design("eadr: the free slots of a fresh leaf are not durable when another CPU copies (P5)",

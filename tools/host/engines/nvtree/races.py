@@ -23,12 +23,12 @@ RACES = [
         Edit(NV_SMO, "crab_unlock(&c->right.side->lock);", ";"),
         Edit(NV_SMO, "crab_unlock(&right.side->lock);", ";")),
     Design("nvtree: compare-and-swap: the lock is released after the comparison",
-        Edit(NV_OPS, "err = crab_insert_decide(mode, old, &next);",
-             """err = crab_insert_decide(mode, old, &next);
+        Edit(NV_OPS, "err = leaf_decide(tree, &place, key, mode, old, &next);",
+             """err = leaf_decide(tree, &place, key, mode, old, &next);
              if (mode == CRAB_INSERT_SWAP) { crab_unlock(&place.side->lock); crab_lock(&place.side->lock); }""")),
     Design("nvtree: add: the lock is released after the old value is read",
-        Edit(NV_OPS, "err = crab_insert_decide(mode, old, &next);",
-             """err = crab_insert_decide(mode, old, &next);
+        Edit(NV_OPS, "err = leaf_decide(tree, &place, key, mode, old, &next);",
+             """err = leaf_decide(tree, &place, key, mode, old, &next);
              if (mode == CRAB_INSERT_ADD) { crab_unlock(&place.side->lock); crab_lock(&place.side->lock); }""")),
 ]
 
