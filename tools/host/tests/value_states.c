@@ -5,8 +5,8 @@
  * Invariant: a read finds no state that is older than one that was seen before it began, none that
  * failed, and none that a power cut has taken back.
  */
+#include "changes.h"
 #include "store/gate.h"
-#include "store/watch.h"
 #include "test.h"
 #include "value_states.h"
 
@@ -285,7 +285,7 @@ void states_watcher(void *arg)
 		return;
 	watch = crab_watch_open(store, &options);
 	while (READ_ONCE(states.working) && !tap_faults)
-		while (crab_watch_read(watch, &change, &name, 1) == 1)
+		while (take_changes(watch, &change, &name, 1) == 1)
 			watched(&change);
 	crab_watch_close(watch);
 }

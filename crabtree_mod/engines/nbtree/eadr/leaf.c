@@ -35,9 +35,8 @@
  * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
  * line is cleaned.
  *
- * A search uses a shortcut, and if that does not lead to the leaf, the index. If that does not
- * either, because the index is stale or a task is changing it, the search goes on along the list on
- * the media: it never waits for the task.
+ * A search uses a shortcut, or else the index. If these do not lead to the leaf, because they are
+ * stale or being changed, it goes on along the list on the media: it waits for no task.
  * A leaf counts until it is gone, also if the list already has its fresh leaves: then searches by
  * the index and by the list lead to the same one.
  *
