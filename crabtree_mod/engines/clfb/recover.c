@@ -232,12 +232,12 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 	tree->room = clfb_records(geo);
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);
-	tree->second = kvcalloc(geo->leaves * (tree->copies - 1), sizeof(*tree->second),
-				CLFB_GFP_ATTACH);
+	if (tree->copies > 1)
+		tree->second = kvcalloc(geo->leaves, sizeof(*tree->second), CLFB_GFP_ATTACH);
 	tree->leaf_live = bits_alloc(geo->leaves);
 	tree->node_live = bits_alloc(geo->leaves);
 	if (crab_engine_init(&tree->base, &crab_engine_clfb, media, geo, how) || !tree->scratch ||
-	    !tree->second || !tree->leaf_live || !tree->node_live)
+	    (tree->copies > 1 && !tree->second) || !tree->leaf_live || !tree->node_live)
 		return -ENOMEM;
 	tree->base.pool = &tree->pool;
 	return crab_pool_init(&tree->pool, geo->leaves) ?:

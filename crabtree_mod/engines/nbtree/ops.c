@@ -35,9 +35,11 @@ static int leaf_put(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 }
 
 /* The value that decides, or that is added to, is loaded again. -ERANGE: it differs */
-static noinline int leaf_decide(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot,
-				enum crab_insert_mode mode, struct crab_old *old, u64 *value)
+static int leaf_decide(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot,
+		       enum crab_insert_mode mode, struct crab_old *old, u64 *value)
 {
+	if (likely(!(mode & CRAB_INSERT_DECIDES)))
+		return 0;
 	if (crab_nb_leaf_value(tree, leaf, slot) != old->value)
 		return -ERANGE;
 	return crab_insert_decide(mode, old, value);
@@ -58,8 +60,7 @@ static int insert_once(struct nb_write *write, struct crab_record record,
 	old->existed = slot < NB_SLOT_BLANK;
 	if (old->existed) {
 		old->value = crab_nb_leaf_value(tree, leaf, slot);
-		if (unlikely(mode & CRAB_INSERT_DECIDES))
-			err = leaf_decide(tree, leaf, slot, mode, old, &record.value);
+		err = leaf_decide(tree, leaf, slot, mode, old, &record.value);
 	} else if (unlikely(slot == NB_SLOT_BLANK)) {
 		err = -ERANGE;
 	} else if (mode & CRAB_INSERT_NEEDS) {
