@@ -374,6 +374,16 @@ bool crab_shortcut_step(struct crab_index *index)
 	return true;
 }
 
+bool crab_shortcut_maintain(struct crab_index *index, struct mutex *lock)
+{
+	bool more;
+
+	mutex_lock(lock);
+	more = crab_shortcut_step(index);
+	mutex_unlock(lock);
+	return more;
+}
+
 void crab_shortcut_build(struct crab_index *index)
 {
 	index->shortens = true;

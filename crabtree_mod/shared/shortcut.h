@@ -17,6 +17,7 @@
 #define CRABTREE_SHORTCUT_H
 
 #include <linux/compiler.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
@@ -181,19 +182,6 @@ void crab_shortcut_find_many(const struct crab_index *index, const u64 *keys, u3
 u32 crab_shortcut_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
 
 /**
- * crab_shortcut_find_run() - find the child of a key and children after it without the index
- * @index: the index
- * @key: any but CRAB_INDEX_PAD
- * @n: maximum number of children
- * @found: out: the children, in order of their keys
- *
- * Context: as crab_shortcut_find(). After a concurrent change a child may be missing in between.
- * Return: the number of children, which is less than @n also where a chunk ends, or where the
- * index would be asked for a key; 0: crab_index_find_run() is to be called.
- */
-u32 crab_shortcut_find_run(const struct crab_index *index, u64 key, u32 n, void **found);
-
-/**
  * crab_shortcut_build() - make the table of an index that attach has built
  * @index: the index, which has a table from now on while it has enough leaves
  *
@@ -214,6 +202,18 @@ void crab_shortcut_build(struct crab_index *index);
  * Return: true if a table was made, or a chunk filled or freed.
  */
 bool crab_shortcut_step(struct crab_index *index);
+
+/**
+ * crab_shortcut_maintain() - do a step off the write path
+ * @index: the index
+ * @lock: excludes changes of the index
+ *
+ * Splits do such steps, too, but a table can be new when there are no more.
+ *
+ * Context: may sleep.
+ * Return: as crab_shortcut_step().
+ */
+bool crab_shortcut_maintain(struct crab_index *index, struct mutex *lock);
 
 /**
  * crab_shortcut_wants() - test whether a step would fill a chunk or free memory

@@ -74,6 +74,15 @@ static int some_records(const char *engine, const char *layout)
 	return fd;
 }
 
+#define EACH_ENGINE(test)						\
+	test(slotted, "crab", "slotted", "slotted leaves")		\
+	test(sorted, "crab", "sorted", "sorted leaves")			\
+	test(nvtree, "nvtree", "append", "engine nvtree")		\
+	test(fastfair, "fastfair", "shift", "engine fastfair")		\
+	test(clfb, "clfb", "inplace", "engine clfb")			\
+	test(nbtree, "nbtree", "adr", "engine nbtree")			\
+	test(eadr, "nbtree", "eadr", "layout eadr")
+
 static void reading(const char *engine, const char *layout)
 {
 	int (* const runs[])(struct trial *) = {
@@ -91,19 +100,13 @@ static void reading(const char *engine, const char *layout)
 	told();
 }
 
-#define READ_TEST(fn, engine, layout, text)				\
-	TEST(fn, "faults: INFO, SEARCH, SCAN, CHECK and open, " text)	\
+#define READ_TEST(suffix, engine, layout, text)				\
+	TEST(read_##suffix, "faults: INFO, SEARCH, SCAN, CHECK and open, " text)	\
 	{								\
 		reading(engine, layout);				\
 	}
 
-READ_TEST(read_slotted, "crab", "slotted", "slotted leaves")
-READ_TEST(read_sorted, "crab", "sorted", "sorted leaves")
-READ_TEST(read_nvtree, "nvtree", "append", "engine nvtree")
-READ_TEST(read_fastfair, "fastfair", "shift", "engine fastfair")
-READ_TEST(read_clfb, "clfb", "inplace", "engine clfb")
-READ_TEST(read_nbtree, "nbtree", "adr", "engine nbtree")
-READ_TEST(read_eadr, "nbtree", "eadr", "layout eadr")
+EACH_ENGINE(READ_TEST)
 
 /* Writing calls: done whole, or not at all */
 
@@ -131,19 +134,13 @@ static void writing(const char *engine, const char *layout)
 	write_all(&trial);
 }
 
-#define WRITE_TEST(fn, engine, layout, text)				\
-	TEST(fn, "faults: INSERT and DELETE, " text)			\
+#define WRITE_TEST(suffix, engine, layout, text)			\
+	TEST(write_##suffix, "faults: INSERT and DELETE, " text)	\
 	{								\
 		writing(engine, layout);				\
 	}
 
-WRITE_TEST(write_slotted, "crab", "slotted", "slotted leaves")
-WRITE_TEST(write_sorted, "crab", "sorted", "sorted leaves")
-WRITE_TEST(write_nvtree, "nvtree", "append", "engine nvtree")
-WRITE_TEST(write_fastfair, "fastfair", "shift", "engine fastfair")
-WRITE_TEST(write_clfb, "clfb", "inplace", "engine clfb")
-WRITE_TEST(write_nbtree, "nbtree", "adr", "engine nbtree")
-WRITE_TEST(write_eadr, "nbtree", "eadr", "layout eadr")
+EACH_ENGINE(WRITE_TEST)
 
 #define BATCH		120
 

@@ -248,23 +248,13 @@ static int tree_takes(struct crab_engine *engine, u32 writes)
 	return crab_tree_of(engine)->birth > CRAB_BIRTH_MAX - 2ULL * writes ? -ENOSPC : 0;
 }
 
-/* Each split does such a step, too, but a table can be new when there are no more */
-static bool tree_shorten(struct crab_tree *tree)
-{
-	bool more;
-
-	mutex_lock(&tree->smo_lock);
-	more = crab_shortcut_step(&tree->index);
-	mutex_unlock(&tree->smo_lock);
-	return more;
-}
-
 static bool tree_maintain(struct crab_engine *engine)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
 
 	return crab_layout_maintains(tree) &&
-	       (crab_slotted_prepare(tree) || crab_underfull_merge(tree) || tree_shorten(tree));
+	       (crab_slotted_prepare(tree) || crab_underfull_merge(tree) ||
+		crab_shortcut_maintain(&tree->index, &tree->smo_lock));
 }
 
 static bool tree_wants(struct crab_engine *engine)

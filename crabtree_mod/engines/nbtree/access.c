@@ -147,12 +147,8 @@ void crab_nb_shorten_all(struct nb_tree *tree)
 bool crab_nb_shorten(struct crab_engine *engine)
 {
 	struct nb_tree *tree = nb_tree_of(engine);
-	bool more;
 
-	mutex_lock(&tree->smo_lock);
-	more = crab_shortcut_step(&tree->index);
-	mutex_unlock(&tree->smo_lock);
-	return more;
+	return crab_shortcut_maintain(&tree->index, &tree->smo_lock);
 }
 
 bool crab_nb_shorten_is_due(struct crab_engine *engine)

@@ -45,9 +45,6 @@ void crab_nb_shorten_all(struct nb_tree *tree);
 /**
  * crab_nb_shorten() - maintain: do a step of the growth of the shortcuts
  * @engine: the tree
- *
- * Each split does such a step, too, but a table can be new when there are no more.
- *
  * Context: may sleep.
  * Return: true if there may be more to do.
  */

@@ -82,8 +82,8 @@ static void smo_link(struct nb_write *write, const struct nb_leaf *leaf, u64 wor
 }
 
 /*
- * Writes the fresh leaf and links it; the old one is locked, its records are in the scratch, those
- * of @upper from @split on
+ * Writes the fresh leaf and links it; the old one is locked. Its records are in the scratch, and
+ * those from @split on are in the slots @upper
  */
 static void split_write(struct nb_write *write, struct nb_leaf *leaf, struct nb_leaf *fresh,
 			u32 split, u64 upper)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests that shortcuts lead to most leaves, in each engine that has them, and that none
- * of its verbs is misled by one that leads to a wrong leaf.
+ * This file tests that shortcuts lead to most leaves, in each engine that has them, and that a
+ * shortcut to a wrong leaf misleads no verb.
  */
 #include "engines/crab/tree.h"
 #include "engines/nbtree/nbtree.h"
@@ -14,11 +14,10 @@
 
 static u64 step;		/* between keys */
 
-static struct crab_index *index_of(const struct crab_engine *engine)
+static struct crab_index *index_of(struct crab_engine *engine)
 {
-	return strcmp(engine->ops->name, "crab") ?
-	       &container_of(engine, struct nb_tree, base)->index :
-	       &container_of(engine, struct crab_tree, base)->index;
+	return strcmp(engine->ops->name, "crab") ? &nb_tree_of(engine)->index :
+						   &crab_tree_of(engine)->index;
 }
 
 static void fill(void)
@@ -71,7 +70,7 @@ static void expect_verbs(void)
 	for (i = 0; i < KEYS; i++) {
 		tap_check(!crab_store_search(store, i * step, &value) && value == i, "search %llu", i);
 		tap_check(!store_put(store, i * step, i + 1), "update %llu", i);
-		tap_check(store_search(store, i * step + 1) == -ENOENT, "search beside %llu", i);
+		tap_check(store_search(store, i * step + 1) == -ENOENT, "search for the key after %llu", i);
 		tap_check(i % 3 || !store_delete(store, i * step), "delete %llu", i);
 		tap_check(i % 3 || !store_put(store, i * step + 2, i), "insert %llu", i);
 	}

@@ -398,7 +398,7 @@ static void fill(void)
 			tap_check(!ballast(i, NULL), "erase");
 }
 
-static void begin(struct crab_media *of, u32 number)
+static void begin(struct crab_media *region, u32 number)
 {
 	const struct crab_layout *layout = crab_layout_by_name(crab_engine_by_name(stores[number].engine),
 							       stores[number].layout);
@@ -406,8 +406,8 @@ static void begin(struct crab_media *of, u32 number)
 	memset(states.now, 0, offsetof(struct states, reads) - offsetof(struct states, now));
 	for (number = 0; number < KEYS; number++)
 		states.status[number][0] = DONE;
-	*of = media_create(4 * CRAB_POOL_OFFSET + POOL);
-	shadow = crab_shadow_create(of, NODES);
+	*region = media_create(4 * CRAB_POOL_OFFSET + POOL);
+	shadow = crab_shadow_create(region, NODES);
 	shadow->model = crab_shadow_model_of(layout->needs);
 	shadow->seed = seed;
 }

@@ -152,7 +152,7 @@ static void listed(u32 key, u64 of, u32 least)
 		saw(key, state);
 }
 
-static int list_next(struct crab_cursor *cursor, struct crab_named_cursor *names, u32 *key, u64 *of)
+static int list_next(struct crab_cursor *cursor, struct crab_named_cursor *names, u32 *key, u64 *version)
 {
 	struct crab_named_entry name;
 	struct crab_blob_entry entry;
@@ -164,7 +164,7 @@ static int list_next(struct crab_cursor *cursor, struct crab_named_cursor *names
 		if (n != 1)
 			return n;
 		*key = min(entry.key, (u64)KEYS);
-		*of = entry.version;
+		*version = entry.version;
 		return n;
 	}
 	n = crab_named_next(store, names, &name);
@@ -175,7 +175,7 @@ static int list_next(struct crab_cursor *cursor, struct crab_named_cursor *names
 		if (name.name_bytes == sizeof(text) && !memcmp(text, name.text, sizeof(text)))
 			break;
 	}
-	*of = name.version;
+	*version = name.version;
 	return n;
 }
 

@@ -415,6 +415,7 @@ static bool records_copy(struct nb_write *write, struct nb_leaf *leaf, const str
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	const struct crab_media *media = tree->nb.base.media;
+	/* Not ea_word() and ea_value(): they compute the address anew after each swap */
 	const struct nb_dslot *d = ea_slot_at(tree, leaf, 0);
 	u32 slot, count[2] = { }, which;
 	u64 word, key, value;
