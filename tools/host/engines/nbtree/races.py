@@ -10,6 +10,7 @@ SMO = "engines/nbtree/smo.c"
 OPS = "engines/nbtree/ops.c"
 
 EADR_LEAF = "engines/nbtree/eadr/leaf.c"
+EADR_LOCATE = "engines/nbtree/eadr/locate.c"
 EADR_SMO = "engines/nbtree/eadr/smo.c"
 EADR_OPS = "engines/nbtree/eadr/ops.c"
 EADR_UPKEEP = "engines/nbtree/eadr/upkeep.c"
@@ -52,7 +53,7 @@ RACES = [
              "if (slot >= tree->nb.room) return -ENOSPC; crab_ea_note_key(leaf, slot, record->key)"),
         Edit(EADR_LEAF, "crab_ea_note_key(leaf, slot, record->key);\n\treturn 0;", "return 0")),
     Design("eadr: a search does not follow a leaf that is gone",
-        Edit(EADR_LEAF, "leaf && unlikely(smp_load_acquire(&leaf->gone))",
+        Edit(EADR_LOCATE, "leaf && unlikely(smp_load_acquire(&leaf->gone))",
              "leaf && smp_load_acquire(&leaf->gone) && !ea_smo(leaf)->fresh[0]")),
     Design("eadr: an update compares the key, but not the value",
         Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value)",
@@ -101,11 +102,11 @@ RACES = [
         Edit(EADR_UPKEEP, "!crab_ea_is_behind(tree) || !mutex_trylock(&tree->nb.smo_lock)",
              "!crab_ea_is_behind(tree) || ({ mutex_lock(&tree->nb.smo_lock); false; })")),
     Design("test_progress: a search waits until the index leads to the leaf",
-        Edit(EADR_LEAF, "return leaf_by_list(tree, key);",
+        Edit(EADR_LOCATE, "return leaf_by_list(tree, key);",
              "do leaf = leaf_onward(crab_index_find(&tree->nb.index, key), key); "
              "while (!leaf || key < leaf->low || key >= READ_ONCE(leaf->high)); return leaf")),
     Design("test_progress: a search along the list takes a fresh leaf before the old one is gone",
-        Edit(EADR_LEAF, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)")),
+        Edit(EADR_LOCATE, "leaf_onward(leaf_counts(next), key)", "leaf_onward(next, key)")),
     Design("test_progress: an unlinked leaf stays in the index until a late task queues it",
         Edit(EADR_UPKEEP, "leaf && smp_load_acquire(&leaf->gone)", "false")),
 ]
