@@ -34,7 +34,7 @@ EFFECTS = {"crab_store": {"store"}, "crab_store_pair": {"store"}, "crab_store_li
            "crab_clean_word": {"clean"}, "crab_order": {"order"}, "crab_fence": {"fence"},
            "crab_cas": {"store", "order"}, "crab_cas_pair": {"store", "order"}}
 # Functions that report whether they swapped: expressions, not statements
-SWAPS = {"crab_cas", "crab_cas_pair", "crab_ea_swap"}
+SWAPS = {"crab_cas", "crab_cas_pair", "ea_swap"}
 # Neighbours that may be exchanged without any difference
 ALIKE = [{"store"}, {"clean", "order"}, {"order", "fence"}]
 

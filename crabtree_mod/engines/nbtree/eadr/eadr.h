@@ -35,7 +35,7 @@
 #define EA_FREE		CRAB_KEY_EMPTY
 #define EA_DEAD		(CRAB_KEY_EMPTY - 1)	/* it never gets one */
 
-#define EA_FP_HOLE	1U	/* fingerprint of a slot that attach found free below one in use */
+#define EA_FP_VOID	1U	/* fingerprint of a slot that has no record, and never gets one */
 
 #define EA_QUARTERS	4U
 
@@ -183,10 +183,15 @@ static inline bool ea_is_dead(u64 word)
 	return word == EA_DEAD || word == EA_DEAD - 1 || word <= EA_KEY_BITS;
 }
 
-/* The key of a key word with a key */
+/* The key of a key word with a key, in a leaf that begins at @low */
+static inline u64 ea_key_of(u64 low, u64 word)
+{
+	return (low & ~EA_KEY_BITS) | (word & EA_KEY_BITS);
+}
+
 static inline u64 ea_key(const struct nb_leaf *leaf, u64 word)
 {
-	return (leaf->low & ~EA_KEY_BITS) | (word & EA_KEY_BITS);
+	return ea_key_of(leaf->low, word);
 }
 
 /* upkeep.c */

@@ -29,7 +29,8 @@
  * a slot counts as dead.
  *
  * DRAM has a fingerprint for each slot, 0 until it is known. The insert that has used a slot notes
- * it: before the swap, another one might note the key that it does not get in there.
+ * it: before the swap, another one might note the key that it does not get in there. A delete notes
+ * that its slot is void; an insert or a copy that is late may note the key after that.
  *
  * An operation has taken effect with its swap. Caches persist (model E), so a value that another
  * CPU has seen is durable. The fence P6 makes the swap durable before the operation returns. No
@@ -47,26 +48,16 @@
 #include "shared/keyset.h"
 #include "slots.h"
 
+#define LINE_SLOTS	((u32)(CRAB_LINE / sizeof(struct nb_dslot)))
 #define SLOT_AGAIN	(EA_SLOT_LOST - 1)	/* two loads of a slot differed */
 #define SLOT_STATES	4U	/* that a slot has one after the other, at most */
-
-/* Neither 0, if the key is not known, nor EA_FP_HOLE */
-static u8 fingerprint(u64 key)
-{
-	return max_t(u8, nb_fingerprint(key), EA_FP_HOLE + 1);
-}
-
-void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key)
-{
-	WRITE_ONCE(leaf->fp[slot], fingerprint(key));
-}
 
 /* A slot never returns to an earlier state. True also if an insert uses the slot meanwhile */
 static bool is_free_again(const struct nb_leaf *leaf, u32 slot, u64 word)
 {
-	if (likely(word != EA_FREE || READ_ONCE(leaf->fp[slot]) <= EA_FP_HOLE))
+	if (likely(word != EA_FREE || READ_ONCE(leaf->fp[slot]) <= EA_FP_VOID))
 		return false;
-	/* Pairs with the swap before crab_ea_note_key(): the next rank has the insert */
+	/* Pairs with the swap before ea_note_key(): the next rank has the insert */
 	smp_rmb();
 	return true;
 }
@@ -102,7 +93,7 @@ static __always_inline bool word_find(const struct ea_tree *tree, const struct n
 				      struct ea_slot *found)
 {
 	u64 fps = nb_fp_load(leaf, first);
-	u64 likely = nb_fp_equal(fps, 0) | nb_fp_equal(fps, fingerprint(key));
+	u64 likely = nb_fp_equal(fps, 0) | nb_fp_equal(fps, ea_fingerprint(key));
 
 	for (; likely; likely &= likely - 1) {
 		found->number = first + __ffs64(likely) / NB_FP_BITS;
@@ -149,15 +140,6 @@ struct ea_slot crab_ea_find(const struct ea_tree *tree, const struct nb_leaf *le
 	return likely(found.number != SLOT_AGAIN) ? found : find_again(tree, leaf, key, end);
 }
 
-bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
-		  u64 to, u64 new_value)
-{
-	u64 old[2] = { word, value };
-
-	return crab_cas_pair(write->flow, &nb_leaf_media(write->tree, leaf)->slot[slot].key,
-			     old, to, new_value);
-}
-
 int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 		const struct crab_record *record)
 {
@@ -165,28 +147,57 @@ int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 
 	if (slot >= tree->nb.room)
 		return slot == EA_SLOT_LOST ? -ERANGE : -ENOSPC;
-	if (!crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
-			  EA_LIVE | (record->key & EA_KEY_BITS), record->value))
+	if (!ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
+		     EA_LIVE | (record->key & EA_KEY_BITS), record->value))
 		return -EAGAIN;
-	crab_ea_note_key(leaf, slot, record->key);
+	ea_note_key(leaf, slot, record->key);
 	return 0;
 }
 
-static bool has_record(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 from, u32 end)
+static bool has_record(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
-	for (; from < end; from++)
-		if (ea_is_record(ea_word(tree, leaf, from)))
+	return READ_ONCE(leaf->fp[slot]) != EA_FP_VOID &&
+	       ea_is_record(ea_word(tree, leaf, slot));
+}
+
+/* In the line of @slot, which is in the cache: the header has the place of the first slots */
+static bool line_has_record(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
+{
+	u32 place = offsetof(struct nb_dleaf, slot[slot]) % CRAB_LINE / sizeof(struct nb_dslot);
+	u32 end = min(slot + LINE_SLOTS - place, tree->nb.room);
+
+	for (slot -= min(slot, place); slot < end; slot++)
+		if (has_record(tree, leaf, slot))
 			return true;
+	return false;
+}
+
+/* Among the slots of a word of fingerprints, from @first on */
+static bool word_has_record(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 first)
+{
+	u64 rest = nb_fp_load(leaf, first) ^ NB_FP_EACH * EA_FP_VOID;
+	u32 at;
+
+	for (; rest; rest &= ~(0xffULL << at * NB_FP_BITS)) {
+		at = __ffs64(rest) / NB_FP_BITS;
+		if (first + at >= tree->nb.room)
+			return false;
+		if (has_record(tree, leaf, first + at))
+			return true;
+	}
 	return false;
 }
 
 bool crab_ea_is_empty(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 near)
 {
-	/* So many slots are before it in its line, or fewer: the header is in the first one */
-	u32 before = offsetof(struct nb_dleaf, slot[near]) % CRAB_LINE / sizeof(struct nb_dslot);
-	u32 from = near - min(near, before);
+	u32 first;
 
-	return !has_record(tree, leaf, from, tree->nb.room) && !has_record(tree, leaf, 0, from);
+	if (line_has_record(tree, leaf, near))
+		return false;
+	for (first = 0; first < tree->nb.room; first += NB_FP_BYTES)
+		if (word_has_record(tree, leaf, first))
+			return false;
+	return true;
 }
 
 bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf)
@@ -199,8 +210,7 @@ bool crab_ea_close(struct nb_write *write, struct nb_leaf *leaf)
 	for (slot = 0; slot < tree->nb.room; slot++) {
 		word = ea_word(tree, leaf, slot);
 		if (word == EA_FREE)
-			crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),
-				     EA_DEAD, 0);
+			ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0);
 		if ((word != EA_FREE && !ea_is_dead(word)) ||
 		    !ea_is_dead(ea_word(tree, leaf, slot)))
 			return false;
@@ -360,9 +370,19 @@ static const char *word_fault(const struct ea_tree *tree, const struct nb_leaf *
 		return "a slot in use is free";
 	if (!ea_is_record(word))
 		return word == EA_FREE || ea_is_dead(word) ? NULL : "a slot has an unknown state";
-	if (fp && fp != fingerprint(key))
+	if (fp && fp != ea_fingerprint(key))
 		return "a key does not have its fingerprint";
 	return key_fault(tree, leaf, slot, key, pass);
+}
+
+/* Is it a record without a fault, as almost all are? It is the first one with its key in a pass */
+static __always_inline bool is_sound(const struct nb_leaf *leaf, u32 slot, u64 word, u64 low,
+				     struct ea_pass *pass)
+{
+	u64 key = ea_key_of(low, word);
+
+	return ea_is_record(word) && READ_ONCE(leaf->fp[slot]) == ea_fingerprint(key) &&
+	       key >= low && key < pass->high && !crab_keyset_add(&pass->seen, key);
 }
 
 /* One reading of all slots; @rank: out: of the leaf */
@@ -370,24 +390,29 @@ static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *
 			      struct crab_record *keys, u32 *count, u32 *rank)
 {
 	struct ea_pass pass = { .high = crab_ea_high(tree, leaf) };
+	const struct nb_dslot *d = ea_slot_at(tree, leaf, 0);
+	u32 slot, records = 0, others = 0, room = tree->nb.room;
 	const char *fault = NULL;
+	u64 word, low = leaf->low;
 	bool end = false;
-	u64 word;
-	u32 slot;
 
-	*count = 0;
-	*rank = 0;
-	for (slot = 0; slot < tree->nb.room; slot++) {
-		word = ea_word(tree, leaf, slot);
-		*rank += slot_rank(word);
-		if (keys && ea_is_record(word))
-			keys[*count] = (struct crab_record) { .key = ea_key(leaf, word) };
-		*count += ea_is_record(word);
+	for (slot = 0; slot < room; slot++, d++) {
+		word = crab_load_acquire(tree->nb.base.media, &d->key);
+		if (likely(is_sound(leaf, slot, word, low, &pass) && !end)) {
+			keys[records++].key = ea_key_of(low, word);
+			continue;
+		}
 		fault = fault ?: word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
 		end = word == EA_FREE && slot >= leaf->used;
+		if (ea_is_record(word))
+			keys[records++].key = ea_key_of(low, word);
+		else
+			others += slot_rank(word);
 	}
+	*count = records;
+	*rank = records + others;
 	return fault;
 }
 
@@ -423,10 +448,10 @@ static const char *slot_open(struct ea_tree *tree, struct nb_leaf *leaf, u32 slo
 	u64 key = ea_key(leaf, word);
 
 	while (leaf->used <= slot)
-		leaf->fp[leaf->used++] = EA_FP_HOLE;
+		leaf->fp[leaf->used++] = EA_FP_VOID;
 	if (!ea_is_record(word))
 		return ea_is_dead(word) ? NULL : "a slot has an unknown state";
-	leaf->fp[slot] = fingerprint(key);
+	leaf->fp[slot] = ea_fingerprint(key);
 	tree->torn |= ea_is_frozen(word);
 	return key_fault(tree, leaf, slot, key, pass);
 }

@@ -46,7 +46,7 @@ static int record_set(struct nb_write *write, struct nb_leaf *leaf, const struct
 {
 	if (ea_is_frozen(slot->word))
 		return met_frozen(ea_tree_of(&write->tree->base), leaf);
-	if (!crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value))
+	if (!ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value))
 		return -EAGAIN;
 	write_settle(write);
 	write_count(write, updates);
@@ -96,9 +96,10 @@ static int leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u64 key, stru
 	if (ea_is_frozen(slot.word))
 		return met_frozen(tree, leaf);
 	old->value = ea_value(tree, leaf, slot.number);
-	if (!crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value))
+	if (!ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value))
 		return -EAGAIN;
 	write_settle(write);
+	WRITE_ONCE(leaf->fp[slot.number], EA_FP_VOID);
 	*empty = leaf->low & EA_KEY_BITS && crab_ea_is_empty(tree, leaf, slot.number);
 	write->structure |= *empty;
 	write_count(write, deletes);

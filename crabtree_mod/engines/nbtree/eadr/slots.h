@@ -7,7 +7,49 @@
 #ifndef CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 #define CRABTREE_ENGINES_NBTREE_EADR_SLOTS_H
 
+#include <linux/minmax.h>
+
 #include "eadr.h"
+#include "engines/nbtree/fingerprint.h"
+
+/* Neither 0, if the key is not known, nor EA_FP_VOID */
+static inline u8 ea_fingerprint(u64 key)
+{
+	return max_t(u8, nb_fingerprint(key), EA_FP_VOID + 1);
+}
+
+/**
+ * ea_note_key() - note the fingerprint of the key that a slot has
+ * @leaf: the leaf
+ * @slot: of the leaf
+ * @key: the key
+ * Context: any.
+ */
+static inline void ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key)
+{
+	WRITE_ONCE(leaf->fp[slot], ea_fingerprint(key));
+}
+
+/**
+ * ea_swap() - replace the key word and the value of a slot
+ * @write: the write
+ * @leaf: the leaf
+ * @slot: of the leaf
+ * @word: expected key word
+ * @value: expected value
+ * @to: new key word
+ * @new_value: new value
+ * Context: RCU.
+ * Return: false, with nothing changed, if one of them was another one.
+ */
+static inline bool ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word,
+			   u64 value, u64 to, u64 new_value)
+{
+	u64 old[2] = { word, value };
+
+	return crab_cas_pair(write->flow, &nb_leaf_media(write->tree, leaf)->slot[slot].key,
+			     old, to, new_value);
+}
 
 /**
  * crab_ea_leaf_of() - find the leaf whose range holds a key
@@ -84,21 +126,6 @@ static inline int crab_ea_missing(const struct ea_slot *slot)
 }
 
 /**
- * crab_ea_swap() - replace the key word and the value of a slot
- * @write: the write
- * @leaf: the leaf
- * @slot: of the leaf
- * @word: expected key word
- * @value: expected value
- * @to: new key word
- * @new_value: new value
- * Context: RCU.
- * Return: false, with nothing changed, if one of them was another one.
- */
-bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, u64 word, u64 value,
-		  u64 to, u64 new_value);
-
-/**
  * crab_ea_add() - insert a record that was not found
  * @write: the write
  * @leaf: the leaf
@@ -110,15 +137,6 @@ bool crab_ea_swap(struct nb_write *write, const struct nb_leaf *leaf, u32 slot, 
  */
 int crab_ea_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 		const struct crab_record *record);
-
-/**
- * crab_ea_note_key() - note the fingerprint of the key that a slot has
- * @leaf: the leaf
- * @slot: of the leaf
- * @key: the key
- * Context: any.
- */
-void crab_ea_note_key(struct nb_leaf *leaf, u32 slot, u64 key);
 
 /**
  * crab_ea_near() - find the record nearest to a key
@@ -149,7 +167,7 @@ int crab_ea_sorted(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 h
  * @tree: the tree
  * @leaf: the leaf
  * @keys: out: its keys, in the order of their slots, each as it was during the call; room for a
- *	full leaf. Or NULL
+ *	full leaf
  * @count: out: their number, exact only if no task changes the leaf
  * Context: RCU. The slots and the range may change meanwhile.
  * Return: NULL, or a description of the damage.

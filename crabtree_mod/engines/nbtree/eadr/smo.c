@@ -325,17 +325,15 @@ bool crab_ea_smo_unlink(struct nb_write *write, u64 key)
 /* Freeze */
 
 /* False: the media changes by itself. Other tasks freeze or delete a record only once */
-static bool slot_freeze(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
+static bool slot_freeze(struct crab_flow *flow, struct nb_dslot *d)
 {
-	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	u32 tries = FREEZE_TRIES;
 	u64 word;
 
 	do
-		word = ea_word(tree, leaf, slot);
+		word = crab_load_acquire(flow->media, &d->key);
 	while (ea_is_live(word) &&
-	       crab_cas(write->flow, &ea_slot_at(tree, leaf, slot)->key, word,
-			EA_FROZEN | (word & EA_KEY_BITS)) != word && --tries);
+	       crab_cas(flow, &d->key, word, EA_FROZEN | (word & EA_KEY_BITS)) != word && --tries);
 	return tries;
 }
 
@@ -358,10 +356,11 @@ static u64 link_freeze(struct nb_write *write, struct nb_leaf *leaf)
 /* As link_freeze(), after all slots */
 static u64 smo_freeze(struct nb_write *write, struct nb_leaf *leaf)
 {
-	u32 slot;
+	struct nb_dslot *d = ea_slot_at(ea_tree_of(&write->tree->base), leaf, 0);
+	const struct nb_dslot *end = d + write->tree->room;
 
-	for (slot = 0; slot < write->tree->room; slot++)
-		if (!slot_freeze(write, leaf, slot))
+	for (; d < end; d++)
+		if (!slot_freeze(write->flow, d))
 			return LINK_CHANGES;
 	return link_freeze(write, leaf);
 }
@@ -378,33 +377,32 @@ static u64 link_for(const struct ea_tree *tree, const struct nb_leaf *leaf, u64 
 /* Copy */
 
 /* False: the media changes by itself. A slot that any other task has used stays as it is */
-static bool slot_copy(struct nb_write *write, struct nb_leaf *to, u32 at, u64 key, u64 value)
+static bool slot_copy(struct crab_flow *flow, struct nb_dslot *d, u64 key, u64 value)
 {
-	struct ea_tree *tree = ea_tree_of(&write->tree->base);
-	const struct crab_media *media = tree->nb.base.media;
-	const struct nb_dslot *d = ea_slot_at(tree, to, at);
+	const struct crab_media *media = flow->media;
 	u32 tries = COPY_TRIES;
+	u64 old[2];
 
-	crab_ea_note_key(to, at, key);
-	while (!crab_ea_swap(write, to, at, EA_FREE, crab_load(media, &d->value),
-			     EA_LIVE | (key & EA_KEY_BITS), value)) {
+	do {
+		old[0] = EA_FREE;
+		old[1] = crab_load(media, &d->value);
+		if (likely(crab_cas_pair(flow, &d->key, old, EA_LIVE | (key & EA_KEY_BITS), value)))
+			return true;
 		if (crab_load_acquire(media, &d->key) != EA_FREE &&
 		    crab_load_acquire(media, &d->key) != EA_FREE)
 			return true;
-		if (!--tries)
-			return false;
-	}
-	return true;
+	} while (--tries);
+	return false;
 }
 
 /*
- * A slot of a frozen leaf has no record if it is dead, or was free below one in use at attach. Any
- * other slot that reads as free is memory that reads all ones
+ * A slot of a frozen leaf has no record if it is dead, by its word or, where that reads as free, by
+ * its fingerprint. Any other slot that reads as free is memory that reads all ones
  */
 static bool slot_is_void(const struct nb_leaf *leaf, u32 slot, u64 word)
 {
 	return ea_is_dead(word) ||
-	       (word == EA_FREE && READ_ONCE(leaf->fp[slot]) == EA_FP_HOLE);
+	       (word == EA_FREE && READ_ONCE(leaf->fp[slot]) == EA_FP_VOID);
 }
 
 /*
@@ -415,12 +413,13 @@ static bool records_copy(struct nb_write *write, struct nb_leaf *leaf, const str
 {
 	struct ea_tree *tree = ea_tree_of(&write->tree->base);
 	const struct crab_media *media = tree->nb.base.media;
-	/* Not ea_word() and ea_value(): they compute the address anew after each swap */
 	const struct nb_dslot *d = ea_slot_at(tree, leaf, 0);
-	u32 slot, count[2] = { }, which;
-	u64 word, key, value;
+	u32 slot, count[2] = { }, room = tree->nb.room, which;
+	u64 word, key, value, low = leaf->low;
+	struct nb_dslot *first = ea_slot_at(tree, smo->fresh[0], 0);
+	struct nb_dslot *second = smo->fresh[1] ? ea_slot_at(tree, smo->fresh[1], 0) : NULL;
 
-	for (slot = 0; slot < tree->nb.room; slot++, d++) {
+	for (slot = 0; slot < room; slot++, d++) {
 		word = crab_load_acquire(media, &d->key);
 		if ((!ea_is_frozen(word) && !slot_is_void(leaf, slot, word)) ||
 		    crab_load_acquire(media, &d->key) != word)
@@ -430,9 +429,10 @@ static bool records_copy(struct nb_write *write, struct nb_leaf *leaf, const str
 		value = crab_load(media, &d->value);
 		if (crab_load(media, &d->value) != value)
 			return false;
-		key = ea_key(leaf, word);
-		which = smo->fresh[1] && key >= smo->split;
-		if (!slot_copy(write, smo->fresh[which], count[which]++, key, value))
+		key = ea_key_of(low, word);
+		which = second && key >= smo->split;
+		ea_note_key(smo->fresh[which], count[which]++, key);
+		if (!slot_copy(write->flow, which ? second++ : first++, key, value))
 			return false;
 	}
 	return true;

@@ -44,11 +44,11 @@ DESIGNS = [
     Design("nbtree: repair cleans no leaf",
         Edit(RECOVER, "crab_clean(flow, nb_leaf_media(tree, leaf), engine->geo.leaf_bytes);", ";")),
     Design("eadr: an insert swaps the key only, and stores the value afterwards",
-        Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
-             "\t\t\t  EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
-             "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
+        Edit(EADR_LEAF, "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
+             "\t\t     EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
+             "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
              "EA_LIVE | (record->key & EA_KEY_BITS), ea_value(tree, leaf, slot)) && "
-             "crab_ea_swap(write, leaf, slot, EA_LIVE | (record->key & EA_KEY_BITS), "
+             "ea_swap(write, leaf, slot, EA_LIVE | (record->key & EA_KEY_BITS), "
              "ea_value(tree, leaf, slot), EA_LIVE | (record->key & EA_KEY_BITS), record->value)")),
     Design("eadr: the list has the fresh leaves before they have the records",
         Edit(EADR_SMO, "if (!smo_copy(write, at))\n\t\t\treturn false;\n\t\tat = smo_bypass(write, at);",
@@ -83,7 +83,7 @@ HARMLESS = [
     ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->low, min(high, smo->split), next) / "
      "crab_fence(write->flow, CRAB_P5_PREPARED)", "exchanged", EADR_CPUS),
     ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
-    ("crab_ea_close", "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",
+    ("crab_ea_close", "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",
      "left out", EADR_STAYS),
     ("unlink_once", "crab_ea_smo_finish(write, leaf)", "left out", EADR_LATER),
     ("write_loop", "crab_ea_unlink(write, this->key)", "left out", EADR_STAYS),

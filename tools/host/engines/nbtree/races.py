@@ -42,26 +42,29 @@ RACES = [
              """err = leaf_decide(tree, leaf, slot, mode, old, &record.value);
              if (mode == CRAB_INSERT_SWAP) { crab_unlock(&leaf->lock); crab_lock(&leaf->lock); }""")),
     Design("eadr: an insert whose slot another task has used takes the next one",
-        Edit(EADR_LEAF, "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
-             "\t\t\t  EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
-             "crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
+        Edit(EADR_LEAF, "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot),\n"
+             "\t\t     EA_LIVE | (record->key & EA_KEY_BITS), record->value)",
+             "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
              "EA_LIVE | (record->key & EA_KEY_BITS), record->value) || "
-             "(++slot < tree->nb.room && crab_ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
+             "(++slot < tree->nb.room && ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), "
              "EA_LIVE | (record->key & EA_KEY_BITS), record->value))")),
     Design("eadr: an insert notes its key before it has the slot",
         Edit(EADR_LEAF, "if (slot >= tree->nb.room)\n\t\treturn slot == EA_SLOT_LOST ? -ERANGE : -ENOSPC;",
-             "if (slot >= tree->nb.room) return -ENOSPC; crab_ea_note_key(leaf, slot, record->key)"),
-        Edit(EADR_LEAF, "crab_ea_note_key(leaf, slot, record->key);\n\treturn 0;", "return 0")),
+             "if (slot >= tree->nb.room) return -ENOSPC; ea_note_key(leaf, slot, record->key)"),
+        Edit(EADR_LEAF, "ea_note_key(leaf, slot, record->key);\n\treturn 0;", "return 0")),
     Design("eadr: a search does not follow a leaf that is gone",
         Edit(EADR_LOCATE, "leaf && unlikely(smp_load_acquire(&leaf->gone))",
              "leaf && smp_load_acquire(&leaf->gone) && !ea_smo(leaf)->fresh[0]")),
     Design("eadr: an update compares the key, but not the value",
-        Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value)",
-             "crab_ea_swap(write, leaf, slot->number, slot->word, "
+        Edit(EADR_OPS, "ea_swap(write, leaf, slot->number, slot->word, old->value, slot->word, value)",
+             "ea_swap(write, leaf, slot->number, slot->word, "
              "ea_value(ea_tree_of(&write->tree->base), leaf, slot->number), slot->word, value)")),
     Design("eadr: two deletes of a record both succeed",
-        Edit(EADR_OPS, "crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value)",
-             "(crab_ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value), true)")),
+        Edit(EADR_OPS, "ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value)",
+             "(ea_swap(write, leaf, slot.number, slot.word, old->value, EA_DEAD, old->value), true)")),
+    Design("eadr: a delete notes that its slot is void before the swap",
+        Edit(EADR_OPS, "ea_is_frozen(slot.word)",
+             "ea_is_frozen(slot.word) || ({ WRITE_ONCE(leaf->fp[slot.number], EA_FP_VOID); false; })")),
     Design("eadr: a leaf moves by the plan for the leaf that it has replaced",
         Edit(EADR_SMO, "leaf->birth != plan->birth", "false")),
     Design("eadr: the link of a leaf does not freeze",
@@ -119,6 +122,7 @@ SUBJECTS = {
     "eadr: a search does not follow a leaf that is gone": ("eadr", 1),
     "eadr: an update compares the key, but not the value": ("eadr", 402),
     "eadr: two deletes of a record both succeed": ("eadr", 93),
+    "eadr: a delete notes that its slot is void before the swap": ("eadr", 3),
     "eadr: the link of a leaf does not freeze": ("eadr", 94),
     "eadr: the fresh leaf gets the mark of the frozen link": ("eadr", 9),
     "eadr: an empty leaf is unlinked although an insert comes": ("eadr", 7),
