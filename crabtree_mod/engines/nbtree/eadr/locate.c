@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements how a key leads to its leaf, in the layout `eadr`.
+ */
+
+/**
+ * DOC: the way to a leaf of eadr
  *
  * A search uses a shortcut, or else the index. If these do not lead to the leaf, because they are
  * stale or being changed, it goes on along the list on the media: it waits for no task.
+ *
  * A leaf counts until it is gone, also if the list already has its fresh leaves: then searches by
  * the index and by the list lead to the same one.
  *
