@@ -135,13 +135,12 @@ u32 crab_nb_leaf_sorted(const struct nb_tree *tree, const struct nb_leaf *leaf,
 	return count;
 }
 
-/* A slot without a record: its key is free, or stale by DRAM's bitmap */
+/* A slot without a record: its key is free, or stale */
 static bool slot_is_void(const struct nb_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
 	u64 key = slot_key(tree, leaf, slot);
 
-	return leaf->stale >> slot & 1 ? key >= leaf->high && key != CRAB_KEY_EMPTY :
-					 key == CRAB_KEY_EMPTY;
+	return key == CRAB_KEY_EMPTY || (leaf->stale && key >= leaf->high);
 }
 
 const char *crab_nb_leaf_fault(const struct nb_tree *tree, const struct nb_leaf *leaf,
@@ -179,7 +178,7 @@ static const char *slot_open(const struct nb_tree *tree, struct nb_leaf *leaf, u
 			return "a key occurs twice";
 		leaf->live |= 1ULL << slot;
 	} else if (key != CRAB_KEY_EMPTY) {
-		leaf->stale |= 1ULL << slot;
+		leaf->stale = true;
 	}
 	return NULL;
 }
@@ -218,7 +217,6 @@ void crab_nb_leaf_add(struct nb_write *write, struct nb_leaf *leaf, u32 slot,
 	nb_change_begin(leaf);
 	WRITE_ONCE(leaf->fp[slot], nb_fingerprint(record->key));
 	WRITE_ONCE(leaf->live, leaf->live | 1ULL << slot);
-	leaf->stale &= ~(1ULL << slot);
 	nb_change_end(leaf);
 }
 
@@ -246,9 +244,9 @@ void crab_nb_leaf_drop(struct nb_write *write, struct nb_leaf *leaf, u32 slot)
 void crab_nb_leaf_erase(struct nb_write *write, struct nb_leaf *leaf)
 {
 	struct nb_tree *tree = write->tree;
-	u64 bits = leaf->stale;
+	u64 bits = ~leaf->live & room_mask(tree);
 
-	if (!bits)
+	if (!leaf->stale)
 		return;
 	while (bits)
 		crab_store(write->flow, &slot_at(tree, leaf, bits_take(&bits))->key,
@@ -256,7 +254,7 @@ void crab_nb_leaf_erase(struct nb_write *write, struct nb_leaf *leaf)
 	crab_clean(write->flow, slot_at(tree, leaf, 0), tree->room * sizeof(struct nb_dslot));
 	/* P20: no stale key is left before P8 lets the range grow over it */
 	crab_fence(write->flow, CRAB_P20_ERASED);
-	leaf->stale = 0;
+	WRITE_ONCE(leaf->stale, false);
 }
 
 bool crab_nb_leaf_upper(const struct nb_tree *tree, const struct nb_leaf *leaf, u64 high,
@@ -285,7 +283,7 @@ bool crab_nb_leaf_upper(const struct nb_tree *tree, const struct nb_leaf *leaf, 
 void crab_nb_leaf_cut(struct nb_leaf *leaf, u64 high, u64 upper)
 {
 	WRITE_ONCE(leaf->live, leaf->live & ~upper);
-	leaf->stale |= upper;
+	WRITE_ONCE(leaf->stale, leaf->stale || upper);
 	WRITE_ONCE(leaf->high, high);
 }
 

@@ -37,49 +37,49 @@
  * @high: one past the highest key of its range. Adr: @low: the leaf is not in use any more. Eadr:
  *	or less, since the range may have grown; set under nb_tree.smo_lock once the index leads to
  *	the leaf
- * @quarantined: every access to the range returns -EUCLEAN
- * @used: eadr: free slots below it count as dead; constant
- * @applied: eadr: the index does not lead to it; under nb_tree.smo_lock
- * @gone: eadr: the list on the media does not have the leaf any more; no lock
- * @queued: eadr: it is in ea_tree.queue, or was, or will be
  * @lock: adr: excludes writers; protects the media of the leaf, except its link, and the fields
  *	that change
  * @seq: adr: changes whenever such a field does, or the record of a live slot
  * @live: adr: one bit for each slot: it has a record
- * @stale: adr: one bit for each slot: it has a key that moved to a later leaf
  * @smo: eadr: the leaf freezes, or has moved; NULL before that; then constant
- * @before: eadr: the leaf that it replaces, until that one is @applied; changes under
- *	nb_tree.smo_lock
- * @node: eadr: in ea_tree.queue
+ * @before: eadr: the leaf that it replaces, until the index follows the change of that one;
+ *	changes under nb_tree.smo_lock
  * @fp: fingerprint of the key of each live slot; eadr: 0 until the key of the slot is known
- * @fp_words: the same, by eight
+ * @quarantined: every access to the range returns -EUCLEAN
+ * @stale: adr: slots may have keys that moved to a later leaf
+ * @gone: eadr: the list on the media does not have the leaf any more; no lock
+ * @queued: eadr: its @smo is in ea_tree.queue, or was, or will be
+ * @fp_words: the fingerprints by eight; those of no slot are @quarantined and what follows it
  * @rcu: to free it after the last reader
+ *
+ * Two cache lines (without lock debugging). The first one has fingerprints, too.
  */
 struct nb_leaf {
 	u64 number;
 	u64 birth;
 	u64 low;
 	u64 high;
-	bool quarantined;
-	u8 used;
-	bool applied;
-	u8 gone;
-	u32 queued;
 	union {
 		struct {
 			spinlock_t lock;
 			seqcount_spinlock_t seq;
 			u64 live;
-			u64 stale;
 		};
 		struct {
 			struct ea_smo *smo;
 			struct nb_leaf *before;
-			struct llist_node node;
 		};
 	};
 	union {
-		u8 fp[NB_FP_WORDS * sizeof(__le64)];
+		struct {
+			u8 fp[NB_SLOTS_MAX];
+			bool quarantined;
+			union {
+				bool stale;
+				u8 gone;
+			};
+			u8 queued;
+		};
 		__le64 fp_words[NB_FP_WORDS];
 	};
 	struct rcu_head rcu;

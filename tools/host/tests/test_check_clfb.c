@@ -302,15 +302,20 @@ static void adr_free(void)
 	nb_slot(nb_tree_of(store->engine)->room - 1)->key = cpu_to_le64(leaf->low + 1);
 }
 
+/* The same, with a key that has moved, as if the leaf were split */
+static void adr_free_above(void)
+{
+	nb_slot(nb_tree_of(store->engine)->room - 1)->key = cpu_to_le64(leaf->high + 1);
+}
+
 /* A stale slot, with a key that has not moved */
 static void adr_stale(void)
 {
-	nb_slot(__ffs64(leaf->stale))->key = cpu_to_le64(leaf->high - 1);
-}
+	u32 slot = 0;
 
-static void adr_stale_free(void)
-{
-	nb_slot(__ffs64(leaf->stale))->key = cpu_to_le64(CRAB_KEY_EMPTY);
+	while (leaf->live >> slot & 1 || nb_slot(slot)->key == cpu_to_le64(CRAB_KEY_EMPTY))
+		slot++;
+	nb_slot(slot)->key = cpu_to_le64(leaf->high - 1);
 }
 
 /* eadr */
@@ -407,8 +412,8 @@ static const struct fault {
 	{ "adr", "a key twice", nb_twice, "a key occurs twice", "a key occurs twice" },
 	{ "adr", "a key", adr_fingerprint, "a key does not have its fingerprint", NULL },
 	{ "adr half", "a free slot", adr_free, "a slot without a record has a key", NULL },
+	{ "adr half", "a free slot, as stale", adr_free_above, "a slot without a record has a key", NULL },
 	{ "adr split", "a stale slot", adr_stale, "a slot without a record has a key", NULL },
-	{ "adr split", "a stale slot, free", adr_stale_free, "a slot without a record has", NULL },
 	{ "eadr", "a key above", eadr_above, "a key is out of its range", "a key is out of its range" },
 	{ "eadr", "a key below", eadr_below, "a key is out of its range", "a key is out of its range" },
 	{ "eadr", "a key twice", nb_twice, "a key occurs twice", "a key occurs twice" },

@@ -150,7 +150,7 @@ static struct nb_leaf *late_begin(struct nb_leaf **leaf, u64 *low, u64 *high)
 
 static void late_end(struct nb_leaf *leaf)
 {
-	llist_add(&leaf->node, &ea_tree_of(store->engine)->queue);
+	llist_add(&leaf->smo->node, &ea_tree_of(store->engine)->queue);
 	end();
 }
 

@@ -51,21 +51,27 @@
 /**
  * struct ea_smo - a structure modification: a leaf freezes and moves to fresh ones, or is unlinked
  * @rcu: to free it after the last helper
+ * @leaf: the leaf
+ * @node: in ea_tree.queue
  * @fresh: the fresh leaves; the second one may be NULL. If both are, the leaf has no record and
  *	never gets one: its range goes to the leaf before it
  * @split: lowest key of the second one, or CRAB_KEY_EMPTY
  * @later: to free the old leaf
  * @copied: the fresh leaves are whole, and durable
+ * @applied: the index does not lead to the leaf; under nb_tree.smo_lock
  *
- * All but @copied is constant once nb_leaf.smo leads here, so that any task can complete it
- * without memory.
+ * Only @node, @copied and @applied change once nb_leaf.smo leads here, so that any task can
+ * complete it without memory.
  */
 struct ea_smo {
 	struct rcu_head rcu;
+	struct nb_leaf *leaf;
+	struct llist_node node;
 	struct nb_leaf *fresh[2];
 	u64 split;
 	struct crab_later *later;
 	u32 copied;
+	bool applied;
 };
 
 /**
@@ -78,7 +84,7 @@ struct ea_smo {
  * @synced: how many of them no reader can have any more
  * @freed: moves after leaves became free that were retired, or allocated for nothing
  * @unlinking: the leaf that is being unlinked, from before that until the index follows; or NULL
- * @queue: leaves that are gone, and that the index may still lead to
+ * @queue: changes of leaves that are gone, and that the index may still lead to
  * @skipped: leaves without records that may have stayed in the list since the last sweep began
  * @sweep: a key of the leaf at which maintain goes on with its sweep, or 0; under nb_tree.smo_lock
  * @torn: attach found traces of a power cut

@@ -76,7 +76,7 @@ static noinline bool rest_ends(const struct ea_tree *tree, const struct nb_leaf 
 			       struct ea_slot *found)
 {
 	if (found->word == EA_FREE && !is_free_again(leaf, found->number, EA_FREE))
-		return found->number >= leaf->used;
+		return READ_ONCE(leaf->fp[found->number]) != EA_FP_VOID;
 	if (ea_word(tree, leaf, found->number) != found->word)
 		found->number = SLOT_AGAIN;
 	else if (found->word == EA_FREE)
@@ -405,7 +405,7 @@ static const char *fault_once(const struct ea_tree *tree, const struct nb_leaf *
 		fault = fault ?: word_fault(tree, leaf, slot, word, &pass);
 		if (end && word != EA_FREE)
 			fault = fault ?: "a slot in use follows a free one";
-		end = word == EA_FREE && slot >= leaf->used;
+		end = word == EA_FREE && READ_ONCE(leaf->fp[slot]) != EA_FP_VOID;
 		if (ea_is_record(word))
 			keys[records++].key = ea_key_of(low, word);
 		else
@@ -446,9 +446,10 @@ static const char *slot_open(struct ea_tree *tree, struct nb_leaf *leaf, u32 slo
 			     struct ea_pass *pass)
 {
 	u64 key = ea_key(leaf, word);
+	u32 i;
 
-	while (leaf->used <= slot)
-		leaf->fp[leaf->used++] = EA_FP_VOID;
+	for (i = slot + 1; i && !leaf->fp[i - 1]; i--)
+		leaf->fp[i - 1] = EA_FP_VOID;
 	if (!ea_is_record(word))
 		return ea_is_dead(word) ? NULL : "a slot has an unknown state";
 	leaf->fp[slot] = ea_fingerprint(key);

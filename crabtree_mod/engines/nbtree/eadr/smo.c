@@ -218,6 +218,7 @@ static bool leaf_is_full(const struct ea_tree *tree, const struct nb_leaf *leaf)
 /* Begins to move or unlink the leaf, unless another task does; false: the caller discards @smo */
 static bool smo_publish(struct nb_write *write, struct nb_leaf *leaf, struct ea_smo *smo)
 {
+	smo->leaf = leaf;
 	smo->later->leaf = leaf->number;
 	if (smo->fresh[0])
 		smo_prepare(write, leaf, smo);
@@ -488,7 +489,7 @@ static void smo_gone(struct ea_tree *tree, struct nb_leaf *leaf)
 	/* Pairs with smp_load_acquire() in crab_ea_leaf_of() */
 	smp_store_release(&leaf->gone, 1);
 	if (!READ_ONCE(leaf->queued) && !cmpxchg(&leaf->queued, 0, 1))
-		llist_add(&leaf->node, &tree->queue);
+		llist_add(&ea_smo(leaf)->node, &tree->queue);
 }
 
 /* The word by which the leaf before @leaf, which is frozen, bypasses it; LINK_CHANGES: none */

@@ -69,7 +69,7 @@ static bool leaf_apply(struct ea_tree *tree, struct nb_leaf *leaf)
 		leaf_replace(tree, leaf);
 	else
 		index_forget(tree, leaf);
-	leaf->applied = true;
+	ea_smo(leaf)->applied = true;
 	return true;
 }
 
@@ -94,7 +94,7 @@ static bool leaf_follow(struct ea_tree *tree, struct nb_leaf *leaf)
 {
 	struct nb_leaf *first, *next;
 
-	while (!leaf->applied) {
+	while (!ea_smo(leaf)->applied) {
 		for (first = leaf; first->before; first = first->before)
 			;
 		while ((next = unlinked_after(tree, first)))
@@ -135,7 +135,7 @@ static void queue_apply(struct ea_tree *tree)
 	for (node = llist_reverse_order(llist_del_all(&tree->queue)); node; node = next) {
 		cond_resched();
 		next = node->next;
-		leaf = container_of(node, struct nb_leaf, node);
+		leaf = container_of(node, struct ea_smo, node)->leaf;
 		if (leaf_follow(tree, leaf))
 			leaf_retire(tree, leaf);
 		else

@@ -36,7 +36,7 @@ DESIGNS = [
              "smo_link(write, before, smo_word(tree, before, leaf->high)); "
              "crab_nb_leaf_erase(write, before)")),
     Design("nbtree: a split forgets that the old leaf has stale keys now",
-        Edit(LEAF, "leaf->stale |= upper;", "")),
+        Edit(LEAF, "WRITE_ONCE(leaf->stale, leaf->stale || upper);", "")),
     Design("nbtree: attach takes stale keys as records",
         Edit(LEAF, "key < leaf->high", "key != CRAB_KEY_EMPTY")),
     Design("nbtree: births begin anew at each attach",
