@@ -273,6 +273,13 @@ static void test_rebalance(void)
 	end();
 
 	sorted_begin();
+	d = crab_leaf_media(tree, tree->first->next->number);
+	thin(tree->first->next, half);
+	d->slots[1].key = d->slots[2].key;
+	rebalance_fails(half - 1, true);
+	end();
+
+	sorted_begin();
 	d = crab_leaf_media(tree, tree->first->number);
 	d->slots[tree->slots - 1].key = cpu_to_le64(le64_to_cpu(d->slots[tree->slots - 3].key) + 1);
 	thin(tree->first->next, half);
