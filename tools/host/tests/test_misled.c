@@ -321,6 +321,25 @@ static void test_seek(void)
 	end();
 }
 
+/* The lowest key of a full leaf whose records all have lower keys: no leaf begins there twice */
+static void test_lowest(const char *layout)
+{
+	u64 n, low;
+	u32 i;
+	int err;
+
+	begin(layout, LEAVES);
+	for (n = 0; tree->leaves < 3 || tree->last->count < tree->slots; n++)
+		put(n * STEP);
+	low = tree->last->low;
+	for (i = 0; i < tree->slots; i++)
+		crab_leaf_slot(tree, tree->last, i)->key = cpu_to_le64(i);
+	err = put(low);
+	tap_ok(err == -EUCLEAN && tree->last->low == low && store->engine->found.count,
+	       "%s: the lowest key of a full leaf is not appended: %d", layout, err);
+	end();
+}
+
 /* The last leaf is not unlinked if the header of the leaf before it has changed */
 static void test_unlink(void)
 {
@@ -354,6 +373,8 @@ int main(void)
 	test_half();
 	test_twin();
 	test_seek();
+	test_lowest("slotted");
+	test_lowest("sorted");
 	test_unlink();
 	return tap_done();
 }
