@@ -321,6 +321,46 @@ static void test_seek(void)
 	end();
 }
 
+/* A read that finds its key in no leaf takes the lock of the structure in the end, and unlocks it */
+static void expect_nowhere(const char *verb, int err)
+{
+	bool unlocked = mutex_trylock(&tree->smo_lock);
+
+	tap_check(err == -EUCLEAN && unlocked, "%s: %d", verb, err);
+	mutex_unlock(&tree->smo_lock);
+}
+
+/* The index does not lead to a leaf, as while it is being changed */
+static void test_nowhere(void)
+{
+	struct crab_record record;
+	struct crab_leaf *leaf;
+	u64 key, value;
+
+	begin("slotted", LEAVES);
+	for (key = 0; tree->leaves < 4; key += STEP)
+		put(key);
+	leaf = tree->first->next;
+	key = leaf->low + STEP;
+	mutex_lock(&tree->smo_lock);
+	crab_index_remove(&tree->index, leaf->low);
+	mutex_unlock(&tree->smo_lock);
+	expect_nowhere("search", crab_tree_lookup(store->engine, key, &value));
+	expect_nowhere("seek", crab_tree_seek(store->engine, key, CRAB_SEEK_GE, &record));
+	expect_nowhere("scan", crab_tree_scan(store->engine, key, key, &record, 1));
+	expect_nowhere("scan down", crab_tree_scan_back(store->engine, key, key, &record, 1));
+	expect_nowhere("beyond", crab_tree_beyond(store->engine, key, CRAB_SEEK_GE) == CRAB_KEY_EMPTY ?
+		       -EUCLEAN : 0);
+	expect_nowhere("insert", put(key + 1));
+	mutex_lock(&tree->smo_lock);
+	tap_check(!crab_index_reserve(&tree->index), "no memory");
+	crab_index_insert(&tree->index, leaf->low, crab_leaf_child(tree, leaf));
+	mutex_unlock(&tree->smo_lock);
+	tap_ok(!crab_tree_lookup(store->engine, key, &value) && !put(key + 1) &&
+	       !store->engine->found.count, "a key that is in no leaf for some time is not absent");
+	end();
+}
+
 /* The lowest key of a full leaf whose records all have lower keys: no leaf begins there twice */
 static void test_lowest(const char *layout)
 {
@@ -373,6 +413,7 @@ int main(void)
 	test_half();
 	test_twin();
 	test_seek();
+	test_nowhere();
 	test_lowest("slotted");
 	test_lowest("sorted");
 	test_unlink();
