@@ -330,6 +330,17 @@ static void expect_nowhere(const char *verb, int err)
 	mutex_unlock(&tree->smo_lock);
 }
 
+/* The second operation of a batch, after an update or a search of @first */
+static int after(enum crab_verb update, u64 first, enum crab_verb verb, u64 key)
+{
+	struct crab_batch_op ops[] = { { .verb = update, .key = first, .value = 1 },
+				       { .verb = verb, .key = key } };
+
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	tap_check(!ops[0].status, "first operation: %d", ops[0].status);
+	return ops[1].status;
+}
+
 /* The index does not lead to a leaf, as while it is being changed */
 static void test_nowhere(void)
 {
@@ -352,6 +363,11 @@ static void test_nowhere(void)
 	expect_nowhere("beyond", crab_tree_beyond(store->engine, key, CRAB_SEEK_GE) == CRAB_KEY_EMPTY ?
 		       -EUCLEAN : 0);
 	expect_nowhere("insert", put(key + 1));
+	expect_nowhere("second search", after(CRAB_VERB_SEARCH, 0, CRAB_VERB_SEARCH, key));
+	expect_nowhere("search after an update", after(CRAB_VERB_INSERT, tree->last->low, CRAB_VERB_SEARCH, key));
+	expect_nowhere("search of a locked leaf", after(CRAB_VERB_INSERT, 0, CRAB_VERB_SEARCH, key));
+	expect_nowhere("insert in a batch", after(CRAB_VERB_INSERT, 0, CRAB_VERB_INSERT, key));
+	expect_nowhere("delete in a batch", after(CRAB_VERB_INSERT, 0, CRAB_VERB_DELETE, key));
 	mutex_lock(&tree->smo_lock);
 	tap_check(!crab_index_reserve(&tree->index), "no memory");
 	crab_index_insert(&tree->index, leaf->low, crab_leaf_child(tree, leaf));
