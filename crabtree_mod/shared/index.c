@@ -179,7 +179,6 @@ void crab_index_destroy(struct crab_index *index)
 		index->stash = node->children[0];
 		node_free(index, node);
 	}
-	crab_index_init(index);
 }
 
 /* A node for each level, and a root */

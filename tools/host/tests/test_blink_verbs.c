@@ -206,6 +206,20 @@ static int add(u64 key, u64 *gets)
 	return insert_mode(key, 77, CRAB_INSERT_ADD, 0, gets);
 }
 
+/* A batch of one operation is none; the search may find any value */
+static int add_in_batch(u64 key, u64 *gets)
+{
+	struct crab_batch_op ops[] = {
+		{ .verb = CRAB_VERB_SEARCH, .key = key },
+		{ .verb = CRAB_VERB_INSERT, .mode = CRAB_INSERT_ADD, .key = key, .value = 77 },
+	};
+
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	if (!ops[1].status)
+		*gets = there[key] ? value_of(key) + 77 : 77;
+	return ops[1].status;
+}
+
 /* The value that the key has decides; without a record it is not there */
 static int swap_value(u64 key, u64 *gets)
 {
@@ -286,6 +300,7 @@ static const struct verb {
 	{ "create", create, 0 },
 	{ "replace", replace, 0 },
 	{ "add", add, 0 },
+	{ "add in a batch", add_in_batch, 0 },
 	{ "swap", swap_value, 0 },
 	{ "delete", delete, 0 },
 	{ "CHECK", check, WHOLE },

@@ -251,7 +251,7 @@ static void rebalance_fails(u32 keep, bool found)
 static void test_rebalance(void)
 {
 	struct crab_dleaf *d;
-	u32 half;
+	u32 half, merges;
 
 	sorted_begin();
 	half = tree->slots / 2;
@@ -259,11 +259,14 @@ static void test_rebalance(void)
 	rebalance_fails(half - 1, false);
 	end();
 
-	sorted_begin();
-	d = crab_leaf_media(tree, tree->first->next->number);
-	d->slots[1].key = d->slots[2].key;
-	rebalance_fails(half - 1, true);
-	end();
+	for (merges = 0; merges < 2; merges++) {
+		sorted_begin();
+		thin(tree->first->next, merges ? half : tree->slots);
+		d = crab_leaf_media(tree, tree->first->next->number);
+		d->slots[1].key = d->slots[2].key;
+		rebalance_fails(half - 1, true);
+		end();
+	}
 
 	sorted_begin();
 	d = crab_leaf_media(tree, tree->first->next->number);

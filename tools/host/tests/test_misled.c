@@ -240,19 +240,27 @@ static void test_batch(void)
 	end();
 }
 
-/* A delete of a record that reads all ones */
-static void test_delete(const char *layout)
+/* A write that needs a record, which reads all ones: alone, or in a batch */
+static void test_needed(const char *layout, u32 ops)
 {
-	int err;
+	static const struct crab_batch_op writes[] = {
+		{ .verb = CRAB_VERB_DELETE, .key = 2 },
+		{ .verb = CRAB_VERB_INSERT, .mode = CRAB_INSERT_REPLACE, .key = 2 },
+	};
+	u32 i;
 
-	begin(layout, LEAVES);
-	put(1);
-	put(2);
-	memset(word_of(tree->first, 2), 0xff, sizeof(struct crab_dslot));
-	err = store_delete(store, 2);
-	tap_ok(err == -EUCLEAN && is_doubted(),
-	       "%s: a record of ones is not absent for a delete: %d", layout, err);
-	end();
+	for (i = 0; i < ARRAY_SIZE(writes); i++) {
+		struct crab_batch_op op[] = { writes[i], { .verb = CRAB_VERB_SEARCH, .key = CRAB_KEY_EMPTY } };
+
+		begin(layout, LEAVES);
+		put(1);
+		put(2);
+		memset(word_of(tree->first, 2), 0xff, sizeof(struct crab_dslot));
+		crab_store_batch(store, op, ops);
+		tap_check(op[0].status == -EUCLEAN && is_doubted(), "%d", op[0].status);
+		end();
+	}
+	tap_ok(true, "%s: a record of ones is not absent for a write of %u", layout, ops);
 }
 
 /* Read-only: keys whose values a cut left void are absent for a batch, too */
@@ -313,6 +321,81 @@ static void test_seek(void)
 	end();
 }
 
+/* A read that finds its key in no leaf takes the lock of the structure in the end, and unlocks it */
+static void expect_nowhere(const char *verb, int err)
+{
+	bool unlocked = mutex_trylock(&tree->smo_lock);
+
+	tap_check(err == -EUCLEAN && unlocked, "%s: %d", verb, err);
+	mutex_unlock(&tree->smo_lock);
+}
+
+/* The second operation of a batch, after an update or a search of @first */
+static int after(enum crab_verb update, u64 first, enum crab_verb verb, u64 key)
+{
+	struct crab_batch_op ops[] = { { .verb = update, .key = first, .value = 1 },
+				       { .verb = verb, .key = key } };
+
+	crab_store_batch(store, ops, ARRAY_SIZE(ops));
+	tap_check(!ops[0].status, "first operation: %d", ops[0].status);
+	return ops[1].status;
+}
+
+/* The index does not lead to a leaf, as while it is being changed */
+static void test_nowhere(void)
+{
+	struct crab_record record;
+	struct crab_leaf *leaf;
+	u64 key, value;
+
+	begin("slotted", LEAVES);
+	for (key = 0; tree->leaves < 4; key += STEP)
+		put(key);
+	leaf = tree->first->next;
+	key = leaf->low + STEP;
+	mutex_lock(&tree->smo_lock);
+	crab_index_remove(&tree->index, leaf->low);
+	mutex_unlock(&tree->smo_lock);
+	expect_nowhere("search", crab_tree_lookup(store->engine, key, &value));
+	expect_nowhere("seek", crab_tree_seek(store->engine, key, CRAB_SEEK_GE, &record));
+	expect_nowhere("scan", crab_tree_scan(store->engine, key, key, &record, 1));
+	expect_nowhere("scan down", crab_tree_scan_back(store->engine, key, key, &record, 1));
+	expect_nowhere("beyond", crab_tree_beyond(store->engine, key, CRAB_SEEK_GE) == CRAB_KEY_EMPTY ?
+		       -EUCLEAN : 0);
+	expect_nowhere("insert", put(key + 1));
+	expect_nowhere("second search", after(CRAB_VERB_SEARCH, 0, CRAB_VERB_SEARCH, key));
+	expect_nowhere("search after an update", after(CRAB_VERB_INSERT, tree->last->low, CRAB_VERB_SEARCH, key));
+	expect_nowhere("search of a locked leaf", after(CRAB_VERB_INSERT, 0, CRAB_VERB_SEARCH, key));
+	expect_nowhere("insert in a batch", after(CRAB_VERB_INSERT, 0, CRAB_VERB_INSERT, key));
+	expect_nowhere("delete in a batch", after(CRAB_VERB_INSERT, 0, CRAB_VERB_DELETE, key));
+	mutex_lock(&tree->smo_lock);
+	tap_check(!crab_index_reserve(&tree->index), "no memory");
+	crab_index_insert(&tree->index, leaf->low, crab_leaf_child(tree, leaf));
+	mutex_unlock(&tree->smo_lock);
+	tap_ok(!crab_tree_lookup(store->engine, key, &value) && !put(key + 1) &&
+	       !store->engine->found.count, "a key that is in no leaf for some time is not absent");
+	end();
+}
+
+/* The lowest key of a full leaf whose records all have lower keys: no leaf begins there twice */
+static void test_lowest(const char *layout)
+{
+	u64 n, low;
+	u32 i;
+	int err;
+
+	begin(layout, LEAVES);
+	for (n = 0; tree->leaves < 3 || tree->last->count < tree->slots; n++)
+		put(n * STEP);
+	low = tree->last->low;
+	for (i = 0; i < tree->slots; i++)
+		crab_leaf_slot(tree, tree->last, i)->key = cpu_to_le64(i);
+	err = put(low);
+	tap_ok(err == -EUCLEAN && tree->last->low == low && store->engine->found.count,
+	       "%s: the lowest key of a full leaf is not appended: %d", layout, err);
+	end();
+}
+
 /* The last leaf is not unlinked if the header of the leaf before it has changed */
 static void test_unlink(void)
 {
@@ -340,11 +423,15 @@ int main(void)
 	test_stopped("sorted");
 	test_void();
 	test_batch();
-	test_delete("slotted");
-	test_delete("sorted");
+	test_needed("slotted", 1);
+	test_needed("slotted", 2);
+	test_needed("sorted", 1);
 	test_half();
 	test_twin();
 	test_seek();
+	test_nowhere();
+	test_lowest("slotted");
+	test_lowest("sorted");
 	test_unlink();
 	return tap_done();
 }

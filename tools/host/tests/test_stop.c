@@ -150,6 +150,9 @@ static void test_attach(const struct subject *s)
 	clean = attach_killed("clean");
 	crab_store_info(store, &info);
 	tap_check(info.stats.records == KEYS, "clean: %llu records", info.stats.records);
+	/* Two passes over the pool, in each of which it looks at every 64th leaf */
+	tap_check(strcmp(s->engine, "crab") || clean >= store->engine->geo.leaves / 64 * 2,
+		  "clean: %u places", clean);
 	crab_store_abandon(store);
 	unclean = attach_killed("unclean");
 	crab_store_info(store, &info);
