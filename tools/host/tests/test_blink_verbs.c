@@ -9,6 +9,7 @@
 #include <linux/minmax.h>
 
 #include "engines/clfb/clfb.h"
+#include "engines/crab/leaf.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "shadow/shadow.h"
 #include "blink.h"
@@ -18,10 +19,10 @@
 #define STEP		10U
 
 /* The value that a load returns */
-enum then { ONES, ZERO, SAME, NEAR, THENS };
+enum then { ONES, ZERO, SAME, NEAR, FLIP, THENS };
 
 #define LIMITS	(BIT(ONES) | BIT(ZERO))
-#define ALL	(LIMITS | BIT(SAME) | BIT(NEAR))
+#define ALL	(LIMITS | BIT(SAME) | BIT(NEAR) | BIT(FLIP))
 
 /* The store before each verb */
 static const struct shape {
@@ -51,9 +52,12 @@ static const struct shape {
 	{ "nvtree", "append", 128, 64, 30, 15, 0, BIT(ONES) },
 	{ "nvtree", "append", 512, 16, 58, 195, 0, BIT(ONES) },
 	{ "crab", "slotted", 512, 16, 58, 195, 0, LIMITS },
+	{ "crab", "sorted", 128, 64, 30, 15, 4, ALL },
+	{ "crab", "sorted", 256, 64, 58, 35, 0, ALL },
 };
 
 static const struct shape *shape;
+static struct crab_tuning tuning;	/* of sorted leaves */
 static bool there[KEYS_MAX + 2 * STEP];	/* the records, by key */
 static u8 *image;			/* the media with them */
 static u64 highest;
@@ -80,6 +84,8 @@ static u64 blink_value(u64 was)
 
 	if (blink.then < SAME)
 		return blink.then == ONES ? ~0ULL : 0;
+	if (blink.then == FLIP)
+		return was ^ 1ULL << 40;
 	return (was & ~mask) | ((blink.then == NEAR ? was + STEP : blink.key) & mask);
 }
 
@@ -94,7 +100,9 @@ static void blinking(struct crab_shadow *shadow, u32 word)
 
 static struct crab_store *attach(struct crab_attach_report *report)
 {
-	return crab_store_attach(&media, &(struct crab_attach_options){ }, report);
+	struct crab_attach_options options = { .tuning = strcmp(shape->layout, "sorted") ? NULL : &tuning };
+
+	return crab_store_attach(&media, &options, report);
 }
 
 /*
@@ -219,15 +227,40 @@ static int swap_value(u64 key, u64 *gets)
 	return err == (there[key] ? 0 : -ENOENT) ? 0 : err;
 }
 
-static int delete(u64 key, u64 *gets)
+static int batch(u64 key, enum crab_verb verb)
 {
-	int err = store_delete(store, key);
+	struct crab_batch_op op = { .verb = verb, .key = key, .value = 77, .mode = CRAB_INSERT_ADD };
 
+	crab_store_batch(store, &op, 1);
+	return op.status;
+}
+
+static int batch_add(u64 key, u64 *gets)
+{
+	int err = batch(key, CRAB_VERB_INSERT);
+
+	if (!err)
+		*gets = there[key] ? value_of(key) + 77 : 77;
+	return err;
+}
+
+static int deleted(u64 key, int err, u64 *gets)
+{
 	if (!err && !there[key])
 		return -ERANGE;
 	if (!err)
 		*gets = 0;
 	return err == (there[key] ? 0 : -ENOENT) ? 0 : err;
+}
+
+static int delete(u64 key, u64 *gets)
+{
+	return deleted(key, store_delete(store, key), gets);
+}
+
+static int batch_delete(u64 key, u64 *gets)
+{
+	return deleted(key, batch(key, CRAB_VERB_DELETE), gets);
 }
 
 /* It may report damage */
@@ -251,6 +284,25 @@ static void freeze(u64 key)
 	d->head.next |= cpu_to_le64(EA_LINK_MARK);
 }
 
+/* The traces of power cuts in each sorted leaf with room: a record in two slots, or in two leaves */
+static void tear(void)
+{
+	struct crab_tree *tree = crab_tree_of(store->engine);
+	const struct crab_leaf *leaf;
+	struct crab_dslot *end;
+	bool twice = true;
+
+	for (leaf = tree->first; leaf; leaf = leaf->next) {
+		if (!leaf->count || leaf->count == tree->slots || !leaf->next)
+			continue;
+		end = crab_leaf_slot(tree, leaf, leaf->count);
+		*end = twice ? end[-1] : *crab_leaf_slot(tree, leaf->next, 0);
+		if (leaf->count + 1 < tree->slots)
+			end[1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+		twice = !twice;
+	}
+}
+
 /* After a power cut */
 static int again(u64 key, u64 *gets)
 {
@@ -258,6 +310,8 @@ static int again(u64 key, u64 *gets)
 
 	if (!strcmp(shape->layout, "eadr"))
 		freeze(key);
+	if (!strcmp(shape->layout, "sorted"))
+		tear();
 	crab_store_abandon(store);
 	store = attach(&report);
 	return IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD ? -EUCLEAN : 0;
@@ -271,6 +325,8 @@ static int maintain(u64 key, u64 *gets)
 
 #define WHOLE	BIT(0)		/* one key only */
 #define TRUSTS	BIT(1)		/* returns a key of the range, as it does a value, without a second load of it */
+
+#define BATCH	BIT(2)		/* in most engines the verb without it */
 
 static const struct verb {
 	const char *name;
@@ -288,6 +344,8 @@ static const struct verb {
 	{ "add", add, 0 },
 	{ "swap", swap_value, 0 },
 	{ "delete", delete, 0 },
+	{ "add in a batch", batch_add, BATCH },
+	{ "delete in a batch", batch_delete, BATCH },
 	{ "CHECK", check, WHOLE },
 	{ "attach", again, WHOLE },
 	{ "maintain", maintain, WHOLE },
@@ -401,7 +459,7 @@ static bool blink_once(const struct verb *verb, u64 key, enum then then, u32 whe
 	tap_check((!err || err == -EUCLEAN) && !IS_ERR(store) && !wrong &&
 		  report.verdict == CRAB_VERDICT_GOOD, "%s %u %s %llu: load %u reads %s: %d, %llu wrong, %s",
 		  shape->layout, shape->leaf_bytes, verb->name, key, when,
-		  (const char *[]) { "ones", "zero", "same", "near" }[then], err, wrong, report.reason);
+		  (const char *[]) { "ones", "zero", "same", "near", "flip" }[then], err, wrong, report.reason);
 	return blink.loads >= when;
 }
 
@@ -430,15 +488,17 @@ static void test_verb(const struct verb *verb)
 {
 	u64 key, n = 0;
 
-	if (!blink_thens(verb) || (verb->call == maintain && (strcmp(shape->layout, "eadr") || !shape->tiny)))
+	if (!blink_thens(verb) || (verb->call == maintain && (strcmp(shape->layout, "eadr") || !shape->tiny)) ||
+	    (verb->how & BATCH && strcmp(shape->engine, "crab")))
 		return;
 	if (verb->how & WHOLE)
 		n = blink_all(verb, highest / 2);
 	else
 		for (key = STEP / 2; key <= highest + STEP; key += shape->stride)
 			n += blink_all(verb, key);
-	tap_ok(n, "%s, leaves of %u bytes: %s%s, while a load returns another value, %llu times", shape->layout,
-	       shape->leaf_bytes, verb->name, by_list ? " by the list" : "", n);
+	tap_ok(n, "%s%s, leaves of %u bytes: %s%s, while a load returns another value, %llu times", shape->layout,
+	       strcmp(shape->layout, "sorted") ? "" : tuning.strategy == CRAB_STRATEGY_SIP ? ", shifted" :
+	       ", copied", shape->leaf_bytes, verb->name, by_list ? " by the list" : "", n);
 }
 
 static void lose(u64 from, u64 to, u64 step)
@@ -485,26 +545,37 @@ static void shape_begin(void)
 	memcpy(image, media.base, media.size);
 }
 
+static void test_shape(void)
+{
+	u32 v;
+
+	shape_begin();
+	splits = unlinks = 0;
+	for (v = 0; v < ARRAY_SIZE(verbs); v++)
+		test_verb(&verbs[v]);
+	tap_check(!shape->tiny || (splits && unlinks), "no split or unlink");
+	by_list = !strcmp(shape->layout, "eadr");
+	for (v = 0; by_list && v < ARRAY_SIZE(verbs); v++)
+		if (!(verbs[v].how & (WHOLE | BATCH)) && verbs[v].call != delete)
+			test_verb(&verbs[v]);
+	by_list = false;
+	free(image);
+	media_destroy(&media);
+}
+
 int main(void)
 {
-	u32 i, v;
+	u32 i;
 
 	crab_host_log = NULL;
 	crab_host_seed(1);
 	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
 		shape = &shapes[i];
-		shape_begin();
-		splits = unlinks = 0;
-		for (v = 0; v < ARRAY_SIZE(verbs); v++)
-			test_verb(&verbs[v]);
-		tap_check(!shape->tiny || (splits && unlinks), "no split or unlink");
-		by_list = !strcmp(shape->layout, "eadr");
-		for (v = 0; by_list && v < ARRAY_SIZE(verbs); v++)
-			if (!(verbs[v].how & WHOLE) && verbs[v].call != delete)
-				test_verb(&verbs[v]);
-		by_list = false;
-		free(image);
-		media_destroy(&media);
+		tuning.strategy = CRAB_STRATEGY_SIP;
+		test_shape();
+		tuning.strategy = CRAB_STRATEGY_COW;
+		if (!strcmp(shape->layout, "sorted"))
+			test_shape();
 	}
 	return tap_done();
 }
