@@ -206,6 +206,10 @@ static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 	int err;
 
 	op->old.value = crab_load(b->write.tree->base.media, &d->value);
+	/* Failing memory may return a word otherwise once: a sum of it would be stored */
+	if (unlikely(op->mode & CRAB_INSERT_DECIDES) &&
+	    crab_load(b->write.tree->base.media, &d->value) != op->old.value)
+		return -EAGAIN;
 	err = crab_insert_decide(op->mode, &op->old, &value);
 	if (err)
 		return err;
