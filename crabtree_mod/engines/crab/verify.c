@@ -13,7 +13,9 @@
  * does not fit, the operation returns -EUCLEAN with nothing stored, and the store turns read-only.
  *
  * Failing memory may also return a word otherwise once. Each word that will be stored in another
- * place is therefore loaded twice; if the two loads differ, a third decides.
+ * place is therefore loaded twice; if the two loads differ, a third decides. So is each key of a
+ * seek. A scan can return a value that reads otherwise, and a key: in a sorted leaf one between its
+ * neighbours, in a slotted leaf any. The order that it caches of a slotted leaf can be wrong then.
  *
  * Memory that is known to have failed must not be accessed at all. From then on no change begins.
  *

@@ -257,6 +257,15 @@ bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *le
  */
 #define SCAN_BEYOND	2U
 
+/* The lowest key that a scan from 0 on may return: in the first leaf a key may read 0 once */
+static noinline u64 scan_low(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	u32 slot = crab_sorted_next(tree, leaf, 0);
+
+	return slot < tree->slots &&
+	       crab_load_settled(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->key);
+}
+
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
 {
@@ -271,6 +280,8 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			return -EAGAIN;
 		low = start;
 	}
+	if (unlikely(!low))
+		low = scan_low(tree, leaf);
 	end = min(end, high - 1);
 	for (; slot < extent && count < cap; slot++) {
 		if (slot == leaf->duplicate)
@@ -303,6 +314,8 @@ int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *
 			return -EAGAIN;
 		high = end + 1;
 	}
+	if (unlikely(!low))
+		low = scan_low(tree, leaf);
 	start = max(start, low);
 	for (; slot && count < cap; slot--) {
 		if (slot - 1 == leaf->duplicate)
