@@ -110,6 +110,21 @@ static __always_inline bool crab_load_is(const struct crab_media *media, const _
 }
 
 /**
+ * crab_load_settled() - load a word that failing memory may return otherwise once
+ * @media: the media
+ * @p: as of crab_load()
+ *
+ * Context: any.
+ * Return: the value of two loads; if they differ, that of a third.
+ */
+static __always_inline u64 crab_load_settled(const struct crab_media *media, const __le64 *p)
+{
+	u64 value = crab_load(media, p);
+
+	return likely(crab_load(media, p) == value) ? value : crab_load(media, p);
+}
+
+/**
  * crab_store() - store one word of the media; atomic, and not yet durable
  * @flow: the caller's flow
  * @p: aligned to 8, inside the media

@@ -206,7 +206,7 @@ static int batch_update(struct batch *b, struct crab_leaf *leaf, u32 slot,
 	int err;
 
 	op->old.value = crab_load(b->write.tree->base.media, &d->value);
-	/* As leaf_decide() in ops.c, which then refuses it */
+	/* Failing memory may return a word otherwise once: a sum of it would be stored */
 	if (unlikely(op->mode & CRAB_INSERT_DECIDES) &&
 	    crab_load(b->write.tree->base.media, &d->value) != op->old.value)
 		return -EAGAIN;

@@ -97,8 +97,9 @@ static inline int crab_layout_tune(struct crab_tree *tree, const struct crab_att
 static inline u64 crab_layout_low(const struct crab_tree *tree, u64 number,
 				  const struct crab_head *head)
 {
-	return tree->sorted ? crab_load(tree->base.media,
-					&crab_leaf_media(tree, number)->slots[0].key) : head->low;
+	return tree->sorted ? crab_load_settled(tree->base.media,
+						&crab_leaf_media(tree, number)->slots[0].key) :
+			      head->low;
 }
 
 /**

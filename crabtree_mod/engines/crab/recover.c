@@ -105,15 +105,6 @@ static void recover_ranges(struct crab_tree *tree)
 	}
 }
 
-/* By it alone free slots differ from torn ones. Failing memory may return a word otherwise once */
-static u64 recover_own(const struct crab_tree *tree, const __le64 *own)
-{
-	u64 word = crab_load(tree->base.media, own);
-
-	return likely(crab_load(tree->base.media, own) == word) ? word :
-								  crab_load(tree->base.media, own);
-}
-
 static void recover_read_leaf(const struct crab_tree *tree, struct crab_leaf *leaf,
 			      struct crab_seen *seen, struct crab_damage *damage)
 {
@@ -144,7 +135,9 @@ static struct crab_leaf *recover_leaf(struct recover_part *part, u64 n,
 	leaf->number = n;
 	leaf->low = at->low;
 	leaf->high = at->high;
-	leaf->void_value = recover_own(tree, &crab_leaf_media(tree, n)->head.own);
+	/* By it alone free slots differ from torn ones */
+	leaf->void_value = crab_load_settled(tree->base.media,
+					     &crab_leaf_media(tree, n)->head.own);
 	recover_read_leaf(tree, leaf, seen, &part->damage);
 	part->birth = max(part->birth, at->birth);
 	part->records += leaf->count;

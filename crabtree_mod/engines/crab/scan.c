@@ -24,23 +24,26 @@
 static int leaf_seek(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 		     enum crab_seek_dir dir, struct crab_record *best)
 {
-	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - low;
-	struct crab_record r;
-	int err = -ENOENT;
-	u32 slot;
+	u64 low = READ_ONCE(leaf->low), span = READ_ONCE(leaf->high) - low, at;
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	u32 slot, nearest = tree->slots;
 
 	crab_leaf_for_each(tree, leaf, slot) {
-		r = crab_leaf_record(tree, leaf, slot);
-		if (r.key - low >= span)
+		at = crab_load_settled(tree->base.media, &slots[slot].key);
+		if (at - low >= span)
 			return -ERANGE;
-		if (crab_seek_is_before(dir, r.key, key))
+		if (crab_seek_is_before(dir, at, key))
 			continue;
-		if (!err && (dir == CRAB_SEEK_GE ? r.key > best->key : r.key < best->key))
+		if (nearest < tree->slots &&
+		    (dir == CRAB_SEEK_GE ? at > best->key : at < best->key))
 			continue;
-		*best = r;
-		err = 0;
+		best->key = at;
+		nearest = slot;
 	}
-	return err;
+	if (nearest == tree->slots)
+		return -ENOENT;
+	best->value = crab_load(tree->base.media, &slots[nearest].value);
+	return 0;
 }
 
 /*

@@ -9,15 +9,19 @@
  * The media may change under an attached store at any time: a dead bus and many memory
  * controllers read all ones. A key that is read there becomes the lowest key of a fresh leaf, and
  * so an entry of the index and the end of a range. A link is copied to the predecessor. Both are
- * compared with DRAM before they are used, and each word is read once: the verified value is the
- * value that is used. If it does not fit, the operation returns -EUCLEAN with nothing stored, and
- * the store turns read-only.
+ * compared with DRAM before they are used, and the verified value is the value that is used. If it
+ * does not fit, the operation returns -EUCLEAN with nothing stored, and the store turns read-only.
+ *
+ * Failing memory may also return a word otherwise once. Each word that will be stored in another
+ * place is therefore loaded twice; if the two loads differ, a third decides. So is each key of a
+ * seek. A scan can return a value that reads otherwise, and a key: in a sorted leaf one between its
+ * neighbours, in a slotted leaf any. The order that it caches of a slotted leaf can be wrong then.
  *
  * Memory that is known to have failed must not be accessed at all. From then on no change begins.
  *
- * A shift within a sorted leaf reads twice, for it has no room for the records. Before its first
- * store it compares the order of all keys that it will move, and of the new one. Then it moves
- * them, most likely from the CPU's cache.
+ * A shift within a sorted leaf reads once more, for it has no room for the records. Before its
+ * first store it compares the order of all keys that it will move, and of the new one. Then it
+ * moves them, most likely from the CPU's cache.
  *
  * Invariant: a function here that returns an error has noted damage, or the store is read-only
  * already; and nothing was stored.
@@ -68,7 +72,8 @@ int crab_smo_verify_records(struct crab_tree *tree, const struct crab_leaf *leaf
 int crab_smo_verify_next(struct crab_tree *tree, const struct crab_leaf *leaf, u64 *word)
 {
 	lockdep_assert_held(&tree->smo_lock);
-	*word = crab_load(tree->base.media, &crab_leaf_media(tree, leaf->number)->head.next);
+	*word = crab_load_settled(tree->base.media,
+				  &crab_leaf_media(tree, leaf->number)->head.next);
 	if (likely((*word & CRAB_LINK_MASK) == leaf->next->number + 1))
 		return 0;
 	return crab_smo_verify_failed(tree, leaf, "link does not lead to the next leaf");

@@ -22,6 +22,23 @@
 int crab_smo_verify_memory(const struct crab_tree *tree);
 
 /**
+ * crab_slot_settled() - read a record that will be stored in another slot
+ * @media: the media
+ * @d: the slot
+ *
+ * Context: the leaf is locked.
+ * Return: the record, each word of it by crab_load_settled().
+ */
+static __always_inline struct crab_record crab_slot_settled(const struct crab_media *media,
+							    const struct crab_dslot *d)
+{
+	return (struct crab_record) {
+		.key = crab_load_settled(media, &d->key),
+		.value = crab_load_settled(media, &d->value),
+	};
+}
+
+/**
  * crab_smo_verify_failed() - note damage of a leaf
  * @tree: the tree
  * @leaf: the leaf

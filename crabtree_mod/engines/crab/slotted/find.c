@@ -12,6 +12,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
+#include "engines/crab/verify.h"
 #include "planes.h"
 
 u32 crab_slotted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
@@ -39,8 +40,7 @@ u32 crab_slotted_collect(const struct crab_tree *tree, const struct crab_leaf *l
 	for (group = 0; group < groups; group++, slots += CRAB_SLOTTED_GROUP) {
 		for (live = crab_slotted_live(leaf, group); live; live &= live - 1, to++) {
 			d = &slots[__ffs64(live)];
-			to->key = crab_load(tree->base.media, &d->key);
-			to->value = crab_load(tree->base.media, &d->value);
+			*to = crab_slot_settled(tree->base.media, d);
 		}
 	}
 	return to - records;

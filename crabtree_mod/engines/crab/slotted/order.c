@@ -26,6 +26,7 @@
 #include "engines/crab/access.h"
 #include "engines/crab/leaf_order.h"
 #include "engines/crab/run.h"
+#include "engines/crab/verify.h"
 #include "engines/select.h"
 #include "smo.h"
 
@@ -458,18 +459,18 @@ static u32 order_part(const struct crab_tree *tree, const struct crab_leaf *leaf
 		      u64 *low)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
-	u64 above = extra->key - middle, key;	/* the distance; huge for keys below */
+	u64 above = extra->key - middle;	/* the distance; huge for keys below */
+	struct crab_record r;
 	u64 seen = 0;
 	u32 last = leaf->count, below = 0, i, at;
 
 	for (i = 0; i < last; i++) {
-		key = crab_load(tree->base.media, &slots[i].key);
-		seen |= key;
-		at = key < middle ? below : last - (i - below);
-		records[at].key = key;
-		records[at].value = crab_load(tree->base.media, &slots[i].value);
-		above = min(above, key - middle);
-		below += key < middle;
+		r = crab_slot_settled(tree->base.media, &slots[i]);
+		seen |= r.key;
+		at = r.key < middle ? below : last - (i - below);
+		records[at] = r;
+		above = min(above, r.key - middle);
+		below += r.key < middle;
 	}
 	records[below] = *extra;
 	*low = likely(crab_slotted_may_have(leaf, leaf->high, seen, records, last + 1)) ?

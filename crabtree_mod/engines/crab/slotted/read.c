@@ -102,8 +102,9 @@ static noinline void slot_verify(const struct crab_tree *tree, struct crab_leaf 
 }
 
 /*
- * The key of a slot of which key or value alone is free, by one load: the slot is torn and counts
- * as free, or failing memory returned a word otherwise once. An insert overwrites a free slot
+ * The key of a slot of which two loads differ, or key or value alone is free: the slot is torn and
+ * counts as free, or failing memory returned a word otherwise once. An insert overwrites a free
+ * slot, and stores a key again whose fingerprint is wrong
  */
 static noinline u64 slot_again(const struct crab_tree *tree, struct crab_leaf *leaf,
 			       const struct crab_dslot *d)
@@ -121,8 +122,7 @@ static noinline u64 slot_again(const struct crab_tree *tree, struct crab_leaf *l
 static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *leaf, u32 group,
 			       struct crab_seen *seen, struct crab_damage *damage)
 {
-	/* The key 0 is in doubt: of all leaves, the first one has all low keys in its range */
-	const u64 low = leaf->low ?: 1, span = leaf->high - low, void_value = leaf->void_value;
+	const u64 low = leaf->low, span = leaf->high - low, void_value = leaf->void_value;
 	const struct crab_mix mix = tree->mix;
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, group * CRAB_SLOTTED_GROUP);
 	const u32 slots = min(tree->slots - group * CRAB_SLOTTED_GROUP, CRAB_SLOTTED_GROUP);
@@ -135,7 +135,8 @@ static void slotted_read_group(const struct crab_tree *tree, struct crab_leaf *l
 	for (slot = 0; slot < slots; slot++, d++) {
 		key = crab_load(media, &d->key);
 		value = crab_load(media, &d->value);
-		if (unlikely((key == CRAB_KEY_EMPTY) != (value == void_value)))
+		if (unlikely(crab_load(media, &d->key) != key ||
+			     (key == CRAB_KEY_EMPTY) != (value == void_value)))
 			key = slot_again(tree, leaf, d);
 		if (key == CRAB_KEY_EMPTY)
 			continue;

@@ -19,12 +19,13 @@
 bool crab_slotted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 			    u64 *last) __must_hold(&leaf->lock)
 {
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	u64 other;
 	u32 slot;
 
 	*last = 0;
 	for (slot = 0; slot < tree->slots; slot++) {	/* all are live */
-		other = crab_leaf_key(tree, leaf, slot);
+		other = crab_load_settled(tree->base.media, &slots[slot].key);
 		if (other > key)
 			return false;
 		*last = max(*last, other);

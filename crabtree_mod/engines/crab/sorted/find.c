@@ -20,6 +20,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 
+#include "engines/crab/verify.h"
 #include "smo.h"
 
 u32 crab_sorted_next(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
@@ -62,13 +63,12 @@ bool crab_sorted_is_known(const struct crab_tree *tree, const struct crab_leaf *
 void crab_sorted_firsts_fill(const struct crab_tree *tree, struct crab_leaf *leaf,
 			     const struct crab_record *records, u32 count)
 {
-	u32 piece, slot;
+	u64 *first = crab_sorted_firsts(leaf) + 1, *end = first + tree->pieces - 1;
+	const u32 step = tree->piece_slots;
+	u32 slot = piece_slot(tree, 1);
 
-	for (piece = 1; piece < tree->pieces; piece++) {
-		slot = piece_slot(tree, piece);
-		WRITE_ONCE(crab_sorted_firsts(leaf)[piece],
-			   slot < count ? records[slot].key : CRAB_KEY_EMPTY);
-	}
+	for (; first < end; first++, slot += step)
+		WRITE_ONCE(*first, slot < count ? records[slot].key : CRAB_KEY_EMPTY);
 }
 
 /* The last piece whose first key is not above @key */
@@ -141,7 +141,8 @@ void crab_sorted_prefetch(const struct crab_tree *tree, const struct crab_leaf *
 static bool leaf_has_below(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 above,
 			   u64 key)
 {
-	return above && crab_leaf_key(tree, leaf, above - 1) == key;
+	return above && crab_load_is(tree->base.media, &crab_leaf_slot(tree, leaf, above - 1)->key,
+				     key);
 }
 
 int crab_sorted_find(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key)
@@ -188,16 +189,14 @@ int crab_sorted_lookup(const struct crab_tree *tree, const struct crab_leaf *lea
 	const struct crab_dslot *places = leaf_places(tree, leaf);
 	u32 at = sorted_last(tree, leaf, places, key);
 
-	if (at < CRAB_SORTED_HEADER || crab_load(tree->base.media, &places[at].key) != key)
+	if (at < CRAB_SORTED_HEADER || !crab_load_is(tree->base.media, &places[at].key, key))
 		return sorted_missing(tree, leaf, places, at, key);
 	*value = crab_load(tree->base.media, &places[at].value);
 	return 0;
 }
 
-/* As crab_sorted_ascend() */
-static __always_inline bool sorted_ascend(const struct crab_tree *tree,
-					  const struct crab_leaf *leaf, u32 from, u32 to,
-					  u64 low, u64 high)
+bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
+			u32 to, u64 low, u64 high)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	u64 key;
@@ -213,18 +212,43 @@ static __always_inline bool sorted_ascend(const struct crab_tree *tree,
 	return true;
 }
 
-bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
-			u32 to, u64 low, u64 high)
+/* As crab_sorted_ascend(), of slots without a duplicate */
+static __always_inline bool slots_ascend(const struct crab_media *media,
+					 const struct crab_dslot *d, const struct crab_dslot *end,
+					 u64 low, u64 high)
 {
-	return sorted_ascend(tree, leaf, from, to, low, high);
+	u64 key, before;
+
+	if (d >= end)
+		return true;
+	before = crab_load(media, &d->key);
+	if (before < low)
+		return false;
+	while (++d < end) {
+		key = crab_load(media, &d->key);
+		if (key <= before)
+			return false;
+		before = key;
+	}
+	return before < high;
+}
+
+bool crab_sorted_tail_ascends(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			      u32 from, u64 high)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+
+	return slots_ascend(tree->base.media, slots + from, slots + leaf->count, leaf->low, high);
 }
 
 /* Inline: two calls are 10 instructions more of 2,570 of an insert (callgrind) */
 bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
 			u32 slot, u64 key, u64 high)
 {
-	return sorted_ascend(tree, leaf, from, slot, leaf->low, key) &&
-	       sorted_ascend(tree, leaf, slot, leaf->count, key + 1, high);
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0), *at = slots + slot;
+
+	return slots_ascend(tree->base.media, slots + from, at, leaf->low, key) &&
+	       slots_ascend(tree->base.media, at, slots + leaf->count, key + 1, high);
 }
 
 /*
@@ -232,6 +256,15 @@ bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *le
  * end, so that no key that turned into another one leads a search or the end of the scan astray
  */
 #define SCAN_BEYOND	2U
+
+/* The lowest key that a scan from 0 on may return: in the first leaf a key may read 0 once */
+static noinline u64 scan_low(const struct crab_tree *tree, const struct crab_leaf *leaf)
+{
+	u32 slot = crab_sorted_next(tree, leaf, 0);
+
+	return slot < tree->slots &&
+	       crab_load_settled(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->key);
+}
 
 int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 start, u64 end,
 		     struct crab_record *records, u32 cap)
@@ -247,6 +280,8 @@ int crab_sorted_scan(const struct crab_tree *tree, const struct crab_leaf *leaf,
 			return -EAGAIN;
 		low = start;
 	}
+	if (unlikely(!low))
+		low = scan_low(tree, leaf);
 	end = min(end, high - 1);
 	for (; slot < extent && count < cap; slot++) {
 		if (slot == leaf->duplicate)
@@ -279,6 +314,8 @@ int crab_sorted_scan_back(const struct crab_tree *tree, const struct crab_leaf *
 			return -EAGAIN;
 		high = end + 1;
 	}
+	if (unlikely(!low))
+		low = scan_low(tree, leaf);
 	start = max(start, low);
 	for (; slot && count < cap; slot--) {
 		if (slot - 1 == leaf->duplicate)
@@ -304,6 +341,7 @@ u32 crab_sorted_collect(const struct crab_tree *tree, const struct crab_leaf *le
 
 	for (slot = crab_sorted_next(tree, leaf, 0); slot < tree->slots;
 	     slot = crab_sorted_next(tree, leaf, slot + 1))
-		records[count++] = crab_leaf_record(tree, leaf, slot);
+		records[count++] = crab_slot_settled(tree->base.media,
+						     crab_leaf_slot(tree, leaf, slot));
 	return count;
 }

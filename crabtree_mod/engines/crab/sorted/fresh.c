@@ -21,8 +21,8 @@ static void fresh_store(struct crab_flow *flow, struct crab_dslot *slot, struct 
 {
 	crab_store(flow, &slot->key, record.key);
 	crab_store(flow, &slot->value, record.value);
-	if (!crab_sorted_same_line(slot, slot + 1))
-		crab_clean(flow, slot, sizeof(*slot));
+	if ((unsigned long)(slot + 1) % CRAB_LINE == 0)
+		crab_clean_word(flow, &slot->value);
 }
 
 /* The records of a fresh leaf end before @slot; its last line is on its way out too */

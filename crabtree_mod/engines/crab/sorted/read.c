@@ -21,11 +21,12 @@
 void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 		      struct crab_damage *damage)
 {
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	u64 key, prev = 0;
 	u32 slot;
 
 	for (slot = 0; slot < tree->slots; slot++, prev = key) {
-		key = crab_leaf_key(tree, leaf, slot);
+		key = crab_load_settled(tree->base.media, &slots[slot].key);
 		if (key == CRAB_KEY_EMPTY)
 			break;
 		crab_sorted_first_set(tree, leaf, slot, key);
@@ -43,24 +44,24 @@ void crab_sorted_read(const struct crab_tree *tree, struct crab_leaf *leaf,
 	leaf->count = slot - (leaf->duplicate != CRAB_LEAF_NO_DUPLICATE);
 }
 
-/* The first key of a leaf, or CRAB_KEY_EMPTY: in a sorted leaf it is in the header's line */
-static u64 first_key(const struct crab_tree *tree, const struct crab_leaf *leaf)
+static u64 slot_key(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 slot)
 {
-	return crab_leaf_key(tree, leaf, 0);
+	return crab_load_settled(tree->base.media, &crab_leaf_slot(tree, leaf, slot)->key);
 }
 
 void crab_sorted_overlap(struct crab_tree *tree, struct crab_leaf *leaf,
 			 const struct crab_leaf *next)
 {
 	u32 extent = crab_sorted_extent(leaf), keep, slot;
-	u64 bound = first_key(tree, next);
+	u64 bound = slot_key(tree, next, 0);
 
-	if (!extent || leaf->quarantined || crab_leaf_key(tree, leaf, extent - 1) < bound)
+	if (!extent || leaf->quarantined || slot_key(tree, leaf, extent - 1) < bound)
 		return;
-	keep = bound ? crab_sorted_above(tree, leaf, bound - 1) : 0;
+	for (keep = extent - 1; keep && slot_key(tree, leaf, keep - 1) >= bound; )
+		keep--;
 	/* The content in quarantine is unknown: those keys return -EUCLEAN, as the whole leaf */
 	for (slot = keep; slot < extent && !next->quarantined; slot++) {
-		if (crab_sorted_find(tree, next, crab_leaf_key(tree, leaf, slot)) < 0) {
+		if (crab_sorted_find(tree, next, slot_key(tree, leaf, slot)) < 0) {
 			crab_leaf_quarantine(tree, leaf, &tree->base.damage, slot,
 					     "key belongs to a later leaf");
 			return;
@@ -79,7 +80,7 @@ static void leaf_complete(struct crab_write *write, struct crab_leaf *leaf)
 	struct crab_tree *tree = write->tree;
 	u32 extent = crab_sorted_extent(leaf);
 
-	if (extent < tree->slots && crab_leaf_key(tree, leaf, extent) != CRAB_KEY_EMPTY)
+	if (extent < tree->slots && slot_key(tree, leaf, extent) != CRAB_KEY_EMPTY)
 		crab_sorted_end(write, leaf, extent);
 	if (leaf->duplicate != CRAB_LEAF_NO_DUPLICATE)
 		crab_sorted_shift_out(write, leaf, leaf->duplicate);

@@ -85,8 +85,9 @@ static int move_record(struct crab_write *write, struct crab_leaf *left, bool to
 {
 	struct crab_leaf *right = left->next, *rich = to_right ? left : right;
 	struct crab_tree *tree = write->tree;
-	struct crab_record record = crab_leaf_record(tree, rich, to_right ? left->count - 1 : 0);
-	u64 low = to_right ? record.key : crab_leaf_key(tree, right, 1);
+	const struct crab_dslot *d = crab_leaf_slot(tree, rich, to_right ? left->count - 1 : 0);
+	struct crab_record record = crab_slot_settled(tree->base.media, d);
+	u64 low = to_right ? record.key : crab_load_settled(tree->base.media, &d[1].key);
 	int err = crab_smo_verify_low(tree, rich, rich->high, low) ?:
 		  crab_sorted_verify(tree, rich, to_right ? rich->high : low, &record, 1) ?:
 		  crab_sorted_verify_shift(write, left, left->count - 1) ?:

@@ -40,6 +40,7 @@
  */
 #include <linux/kernel.h>
 
+#include "engines/crab/verify.h"
 #include "sorted.h"
 
 /*
@@ -104,7 +105,7 @@ void crab_sorted_shift_in(struct crab_write *write, struct crab_leaf *leaf, u32 
 	crab_prefetchw_range(&d[pos], (leaf->count - pos + 1) * sizeof(*d));
 	end_before_append(write, leaf, leaf->count + 1);
 	for (i = leaf->count; i > pos; i--) {
-		moved = crab_leaf_record(tree, leaf, i - 1);
+		moved = crab_slot_settled(tree->base.media, &d[i - 1]);
 		slot_store(write, &d[i], moved, true);
 		if (crab_sorted_same_line(&d[i], &d[i - 1]))
 			continue;
@@ -129,7 +130,7 @@ void crab_sorted_shift_out(struct crab_write *write, struct crab_leaf *leaf, u32
 
 	crab_prefetchw_range(&d[pos], (last - pos + 1) * sizeof(*d));
 	for (i = pos; i < last; i++) {
-		moved = crab_leaf_record(tree, leaf, i + 1);
+		moved = crab_slot_settled(tree->base.media, &d[i + 1]);
 		slot_store(write, &d[i], moved, false);
 		crab_sorted_first_set(tree, leaf, i, moved.key);
 		if (!crab_sorted_same_line(&d[i], &d[i + 1]))

@@ -23,10 +23,8 @@ static struct crab_record *slots_read(const struct crab_tree *tree, const struct
 {
 	const struct crab_dslot *d = crab_leaf_slot(tree, leaf, 0), *last = d + end;
 
-	for (d += from; d < last; d++, to++) {
-		to->key = crab_load(tree->base.media, &d->key);
-		to->value = crab_load(tree->base.media, &d->value);
-	}
+	for (d += from; d < last; d++, to++)
+		*to = crab_slot_settled(tree->base.media, d);
 	return to;
 }
 
@@ -136,7 +134,8 @@ int crab_sorted_split_right(struct crab_write *write, struct crab_leaf *leaf, u3
 bool crab_sorted_is_append(const struct crab_tree *tree, const struct crab_leaf *leaf, u64 key,
 			   u64 *last) __must_hold(&leaf->lock)
 {
-	*last = crab_leaf_key(tree, leaf, leaf->count - 1);
+	*last = crab_load_settled(tree->base.media,
+				  &crab_leaf_slot(tree, leaf, leaf->count - 1)->key);
 	return *last < key;		/* equal: a search was misled */
 }
 
@@ -167,12 +166,12 @@ u32 crab_sorted_split(struct crab_tree *tree, const struct crab_leaf *leaf,
 int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64 high,
 		       const struct crab_record *records, u32 count) __must_hold(&leaf->lock)
 {
-	u32 i;
+	const struct crab_record *end = records + count, *r;
 
-	for (i = 1; i < count; i++)
-		if (unlikely(records[i].key <= records[i - 1].key))
+	for (r = records + 1; r < end; r++)
+		if (unlikely(r->key <= r[-1].key))
 			return crab_smo_verify_failed(tree, leaf, "keys do not ascend");
-	if (count && (records[0].key < leaf->low || records[count - 1].key >= high))
+	if (count && (records->key < leaf->low || end[-1].key >= high))
 		return crab_smo_verify_failed(tree, leaf, "key outside its range");
 	return 0;
 }
@@ -199,7 +198,7 @@ int crab_sorted_verify_shift(struct crab_write *write, const struct crab_leaf *l
 	u32 from = shift_begin(write->tree, slot);
 	u64 high = READ_ONCE(leaf->high);	/* a change of the next leaf may set it meanwhile */
 
-	if (likely(crab_sorted_ascend(write->tree, leaf, from, leaf->count, leaf->low, high)))
+	if (likely(crab_sorted_tail_ascends(write->tree, leaf, from, high)))
 		return 0;
 	return shift_refuse(write, leaf);
 }

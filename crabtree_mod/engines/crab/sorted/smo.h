@@ -132,7 +132,11 @@ int crab_sorted_verify(struct crab_tree *tree, const struct crab_leaf *leaf, u64
 bool crab_sorted_ascend(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
 			u32 to, u64 low, u64 high);
 
-/* The same of all slots from @from on, and of a new key before @slot; the range ends at @high */
+/* The same of all slots from @from on, of a leaf without a duplicate, which is locked */
+bool crab_sorted_tail_ascends(const struct crab_tree *tree, const struct crab_leaf *leaf,
+			      u32 from, u64 high);
+
+/* The same, and of a new key before @slot */
 bool crab_sorted_admits(const struct crab_tree *tree, const struct crab_leaf *leaf, u32 from,
 			u32 slot, u64 key, u64 high);
 
