@@ -382,6 +382,7 @@ static int verify_snapshot(struct load *load)
 	int code;
 
 	line_ahead(load);
+	line_drop_mark(load->text, &load->len);
 	if (load->got <= 0 || !stream_begins(load->text))
 		return EXIT_OK;
 	code = load->file == stdin || !is_regular(load->file, &st) ? spool(load) : EXIT_OK;

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 69
+suite 73
 image=i.img
 
 fresh()
@@ -52,6 +52,13 @@ fresh
 printf '1 1\n2 \0 2\n3 3\n' > zero
 t "malformed: a zero byte" 3 '' 'zero:2: not text' c load zero
 holds "malformed: a zero byte: nothing after" '1 1,'
+printf '\xef\xbb\xbf90 1\r\n91 2\r\n' > marked
+t "a file that begins with a byte-order mark" 0 '^2 records stored$' '' c load marked
+t "also on standard input" 0 '^2 records stored$' '' sh -c "'$crabctl' --image '$image' load - < marked"
+(printf '\xef\xbb\xbf'; "$crabctl" --image "$image" snapshot -) > marked
+t "but not before a snapshot, whose sum it is not in" 3 '' 'marked:1: not a snapshot' c load marked
+printf '1 2\n\xef\xbb\xbf3 4\n' > marked
+t "nor in another line" 3 '' 'marked:2: not a number' c load marked
 fresh
 printf '1 1\n2 2\n' > long
 truncate -s 64M long
