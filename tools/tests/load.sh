@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 73
+suite 75
 image=i.img
 
 fresh()
@@ -118,6 +118,10 @@ t "and one more" 2 '' 'batch 65: 1 to 64 with --ack' c load --batch 65 three --a
 truth "which is refused before anything is done" [ ! -e acks4 ]
 t "the file of --ack cannot be opened" 3 '' 'nodir/ack: open: No such file' \
 	c load three --ack nodir/ack
+cp three before
+t "the file of --ack is that of the records" 3 '' '^crabctl: ./three: load: that is the file with the records$' \
+	c load three --ack ./three
+same "which is unchanged" three before
 t "the file of --ack is the image" 3 '' 'i.img: that is the image itself' c load three --ack i.img
 truncate -s 64K blank.img
 t "an empty file, and no store" 3 '' 'blank.img: load nothing: the region is not formatted' \
