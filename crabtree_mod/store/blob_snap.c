@@ -37,7 +37,8 @@ int crab_snap_get(struct crab_store *store, struct crab_snap *snap, struct crab_
 
 	if (!store->blobs)
 		return -EOPNOTSUPP;
-	crab_count(store->engine, searches, get->key != CRAB_KEY_EMPTY);
+	if (get->key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
 	err = crab_snap_lookup(store, snap, get->key, &word);
 	if (!err)
 		err = crab_blob_load(store->blobs, word, get);

@@ -96,7 +96,8 @@ int crab_snap_lookup(struct crab_store *store, struct crab_snap *snap, u64 key, 
 
 int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
 {
-	crab_count(store->engine, searches, key != CRAB_KEY_EMPTY);
+	if (key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
 	return crab_snap_lookup(store, snap, key, value);
 }
 
@@ -158,7 +159,8 @@ int crab_snap_find(struct crab_store *store, struct crab_snap *snap, u64 key,
 int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
 		   enum crab_seek_dir dir, struct crab_record *record)
 {
-	crab_count(store->engine, searches, key != CRAB_KEY_EMPTY);
+	if (key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
 	return crab_snap_find(store, snap, key, dir, record);
 }
 
