@@ -422,6 +422,7 @@ static void device_notify(struct crab_device *device, const struct crab_device_i
 	struct crabtree_identity identity = {
 		.label	= info->store.super.label,
 		.uuid	= (const uuid_t *)info->store.super.uuid,
+		.tree	= (const struct crabtree *)device,	/* as of kapi.c */
 	};
 
 	if (device_is_registered(&device->dev) && info->serving &&

@@ -11,8 +11,10 @@
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
@@ -38,6 +40,7 @@ struct watch_names {
  * struct watch_file - the file of a watch
  * @device: the device, of which this is a user
  * @options: the argument of WATCH
+ * @charged: the memory cgroup of the task that called it, which pays for the changes that wait
  * @watch: the watch
  * @wait: readers
  * @reading: protects @from, @to and @names
@@ -48,6 +51,7 @@ struct watch_names {
 struct watch_file {
 	struct crab_device *device;
 	const struct crab_watch_options *options;
+	struct mem_cgroup *charged;
 	struct crab_watch *watch;
 	wait_queue_head_t wait;
 	struct mutex reading;
@@ -104,6 +108,7 @@ static int watch_open(struct crab_store *store, void *arg)
 
 static void watch_free(struct watch_file *file)
 {
+	mem_cgroup_put(file->charged);
 	kfree(file->names);
 	kfree(file);
 }
@@ -235,6 +240,7 @@ static struct watch_file *watch_alloc(struct crab_device *device)
 	if (!file)
 		return NULL;
 	file->device = device;
+	file->charged = get_mem_cgroup_from_mm(current->mm);
 	init_waitqueue_head(&file->wait);
 	mutex_init(&file->reading);
 	return file;
@@ -267,6 +273,7 @@ struct file *crab_watch_file(struct crab_device *device, const struct crabtree_w
 		.prefix_bytes = watch->prefix_bytes, .entries = watch->entries ?: WATCH_ENTRIES,
 		.wake = watch_wake,
 	};
+	struct watch_file *file;
 	struct file *filp;
 	int err;
 
@@ -277,11 +284,13 @@ struct file *crab_watch_file(struct crab_device *device, const struct crabtree_w
 	err = watch_valid_now(device, &options);
 	if (err)
 		return ERR_PTR(err);
-	options.arg = watch_alloc(device);
-	if (!options.arg)
+	file = watch_alloc(device);
+	if (!file)
 		return ERR_PTR(-ENOMEM);
-	filp = watch_start(options.arg, &options);
+	options.arg = file;
+	options.charged = file->charged;
+	filp = watch_start(file, &options);
 	if (IS_ERR(filp))
-		watch_free(options.arg);
+		watch_free(file);
 	return filp;
 }

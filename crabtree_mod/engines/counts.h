@@ -19,7 +19,7 @@
  * @lines: lines cleaned by writers
  * @fences: their fences
  * @orders: stores that they kept in order
- * @searches: lookups and seeks
+ * @searches: lookups and seeks of a caller; a read of a value is one
  * @deletes: deleted keys, counted by the engine with the record's leaf locked
  * @inserts: new keys, in the same way
  * @updates: replaced values

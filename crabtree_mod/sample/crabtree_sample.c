@@ -132,11 +132,14 @@ out:
 	return err;
 }
 
-static void sample_end(void)
+/* @tree: of a store that goes, which may be another one; NULL: any */
+static void sample_end(const struct crabtree *tree)
 {
 	mutex_lock(&sample_lock);
-	crabtree_close(sample_tree);
-	sample_tree = NULL;
+	if (!tree || tree == sample_tree) {
+		crabtree_close(sample_tree);
+		sample_tree = NULL;
+	}
 	mutex_unlock(&sample_lock);
 }
 
@@ -144,12 +147,10 @@ static int sample_event(struct notifier_block *nb, unsigned long event, void *da
 {
 	const struct crabtree_identity *identity = data;
 
-	if (strcmp(identity->label, label))
-		return NOTIFY_DONE;
-	if (event == CRABTREE_CAME)
+	if (event == CRABTREE_GOING)
+		sample_end(identity->tree);
+	else if (event == CRABTREE_CAME && !strcmp(identity->label, label))
 		sample_begin();
-	else if (event == CRABTREE_GOING)
-		sample_end();
 	return NOTIFY_OK;
 }
 
@@ -170,7 +171,7 @@ static int __init sample_init(void)
 	}
 	if (err) {
 		crabtree_unregister_notifier(&sample_nb);
-		sample_end();
+		sample_end(NULL);
 	}
 	return err;
 }
@@ -178,7 +179,7 @@ static int __init sample_init(void)
 static void __exit sample_exit(void)
 {
 	crabtree_unregister_notifier(&sample_nb);
-	sample_end();
+	sample_end(NULL);
 }
 
 module_init(sample_init);

@@ -27,6 +27,7 @@
 #include "blob_media.h"
 #include "blob_priv.h"
 #include "commit_priv.h"
+#include "engines/counts.h"
 #include "snap.h"
 #include "store_priv.h"
 #include "watch.h"
@@ -336,7 +337,10 @@ int crab_blob_get(struct crab_store *store, struct crab_blob_read *get)
 {
 	int err = blob_begin(store, get->key);
 
-	return err ?: crab_store_read_end(store, blob_get(store, get));
+	if (err)
+		return err;
+	crab_count(store->engine, searches, 1);
+	return crab_store_read_end(store, blob_get(store, get));
 }
 
 /*

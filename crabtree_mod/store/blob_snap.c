@@ -17,6 +17,7 @@
 
 #include "blob_media.h"
 #include "blob_snap.h"
+#include "engines/counts.h"
 #include "named_priv.h"
 #include "snap_priv.h"
 #include "store_priv.h"
@@ -36,7 +37,9 @@ int crab_snap_get(struct crab_store *store, struct crab_snap *snap, struct crab_
 
 	if (!store->blobs)
 		return -EOPNOTSUPP;
-	err = crab_snap_search(store, snap, get->key, &word);
+	if (get->key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
+	err = crab_snap_lookup(store, snap, get->key, &word);
 	if (!err)
 		err = crab_blob_load(store->blobs, word, get);
 	return snap_result(snap, err);
@@ -107,7 +110,7 @@ static int word_at(struct search *search, u64 key)
 	if (key == CRAB_KEY_EMPTY)
 		return -ENOENT;
 	search->get->key = key;
-	err = crab_snap_search(search->store, search->snap, key, &word);
+	err = crab_snap_lookup(search->store, search->snap, key, &word);
 	return err ?: name_compare(search, word);
 }
 
@@ -119,7 +122,7 @@ static int word_search(struct search *search)
 	int err = 0, result = -ENOENT;
 
 	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
-		err = crab_snap_seek(search->store, search->snap, key, CRAB_SEEK_GE, &record);
+		err = crab_snap_find(search->store, search->snap, key, CRAB_SEEK_GE, &record);
 		if (err || record.key > last)
 			break;
 		search->get->key = record.key;
@@ -193,6 +196,7 @@ int crab_snap_named_get(struct crab_store *store, struct crab_snap *snap, const 
 		return -EOPNOTSUPP;
 	if (!name_bytes || name_bytes > CRAB_NAME_MAX)
 		return -EINVAL;
+	crab_count(store->engine, searches, 1);
 	get->name = text;
 	err = word_find(&search);
 	if (!err)

@@ -410,6 +410,7 @@ int crab_store_commit(struct crab_store *store, struct crab_commit *commit)
 		return err;
 	for (i = 0; i < commit->n; i++)
 		commit->ops[i].status = 0;
+	crab_count(store->engine, searches, commit->n - commit_writes(commit));
 	if (unlikely(crab_store_is_gated(store)))
 		crab_gate_run(store, commit->ops, commit->n, commit_run);
 	else

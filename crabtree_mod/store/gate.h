@@ -42,7 +42,7 @@
  * @seed: of the notes' priorities; constant
  * @spare: notes of ended snapshots, which the next notes replace
  * @snaps_open: snapshots that are not closed, also those that have ended
- * @watch_lock: protects @watches and their rings, and @watching
+ * @watch_lock: protects @watches and their queues, and @watching
  * @watches: all watches
  * @watching: how many
  */

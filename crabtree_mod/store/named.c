@@ -21,6 +21,7 @@
 #include <linux/string.h>
 
 #include "blob_media.h"
+#include "engines/counts.h"
 #include "gate.h"
 #include "media/crc.h"
 #include "named_priv.h"
@@ -219,6 +220,7 @@ int crab_named_get(struct crab_store *store, const char *name, u32 name_bytes,
 		if ((!err || err == -EMSGSIZE) && name_differs(known, get))
 			err = -EUCLEAN;
 	} else {
+		crab_count(store->engine, searches, 1);
 		/* A name that attach could not read may be this one */
 		err = blobs->unnamed ? -EUCLEAN : -ENOENT;
 	}

@@ -53,6 +53,13 @@ const struct crab_engine_ops *crab_snap_ops(const struct crab_store *store);
  */
 bool crab_snap_is_noted(struct crab_snap *snap, u64 key);
 
+/* crab_snap_search() as a part of another read, which is counted */
+int crab_snap_lookup(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value);
+
+/* crab_snap_seek() as such a part */
+int crab_snap_find(struct crab_store *store, struct crab_snap *snap, u64 key,
+		   enum crab_seek_dir dir, struct crab_record *record);
+
 /**
  * crab_snap_fold() - merge the tables of closed snapshots with those of older ones
  * @gate: the gate

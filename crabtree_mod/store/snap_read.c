@@ -77,14 +77,13 @@ bool crab_snap_is_noted(struct crab_snap *snap, u64 key)
 	return snap_copy(snap, key, CRAB_SEEK_GE, true, &note);
 }
 
-int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
+int crab_snap_lookup(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
 {
 	struct crab_note note;
 	int err, noted;
 
 	if (key == CRAB_KEY_EMPTY)
 		return -EINVAL;
-	crab_count(store->engine, searches, 1);
 	err = crab_store_read_end(store, crab_snap_ops(store)->lookup(store->engine, key, value));
 	noted = snap_copy(snap, key, CRAB_SEEK_GE, true, &note);
 	if (noted < 0)
@@ -93,6 +92,13 @@ int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, 
 		return err;
 	*value = note.value;
 	return note.absent ? -ENOENT : 0;
+}
+
+int crab_snap_search(struct crab_store *store, struct crab_snap *snap, u64 key, u64 *value)
+{
+	if (key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
+	return crab_snap_lookup(store, snap, key, value);
 }
 
 /* Can the engine read the keys from @key up, or down, to @last, and has no record there? */
@@ -119,7 +125,6 @@ static int snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key, 
 	int err, noted;
 
 	do {
-		crab_count(store->engine, searches, 1);
 		err = crab_snap_ops(store)->seek(store->engine, key, dir, record);
 		crab_store_read_end(store, err);
 		noted = snap_copy(snap, key, dir, false, &note);
@@ -143,12 +148,20 @@ static int snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key, 
 	return -ENOENT;
 }
 
-int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
+int crab_snap_find(struct crab_store *store, struct crab_snap *snap, u64 key,
 		   enum crab_seek_dir dir, struct crab_record *record)
 {
 	u64 last = dir == CRAB_SEEK_GE ? CRAB_KEY_EMPTY - 1 : 0;
 
 	return key == CRAB_KEY_EMPTY ? -EINVAL : snap_seek(store, snap, key, last, dir, record);
+}
+
+int crab_snap_seek(struct crab_store *store, struct crab_snap *snap, u64 key,
+		   enum crab_seek_dir dir, struct crab_record *record)
+{
+	if (key != CRAB_KEY_EMPTY)
+		crab_count(store->engine, searches, 1);
+	return crab_snap_find(store, snap, key, dir, record);
 }
 
 /**

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file implements watches: a ring of changes in DRAM for each one, and a ring of their names.
+ * This file implements watches: a queue of changes in DRAM for each one.
  *
  * Invariants: a change is reported after the fence of its write and before the write releases the
  * stripe of its key; the numbers of a watch have no gap: a change with CRAB_CHANGE_LOST stands for
- * those that were dropped.
+ * those that were dropped. The queue has no number: those of its changes are in a row.
  *
- * Locking: crab_gate.watch_lock for all watches of a store and their rings.
+ * Locking: crab_gate.watch_lock for all watches of a store and their queues.
  */
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -16,10 +16,9 @@
 
 #include "blob.h"
 #include "gate.h"
+#include "queue.h"
 #include "store_priv.h"
 #include "watch.h"
-
-#define WATCH_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /**
  * struct crab_watch - a watch; crab_gate.watch_lock
@@ -32,13 +31,10 @@
  * @wake: constant
  * @arg: constant
  * @seq: number of the last change in the range
- * @lost: changes dropped since the last one in the ring
+ * @lost: changes dropped since the last one in the queue
  * @ended: the store is detached
- * @names: of the changes in @ring, in a store of names; else NULL
- * @entries: size of the rings; constant
- * @first: index of the oldest change in the ring
- * @count: changes in the ring
- * @ring: the changes, without their names
+ * @named: the changes have names; constant
+ * @queue: changes that wait
  */
 struct crab_watch {
 	struct list_head list;
@@ -52,31 +48,28 @@ struct crab_watch {
 	u64 seq;
 	u64 lost;
 	bool ended;
-	struct crab_change_name *names;
-	u32 entries;
-	u32 first;
-	u32 count;
-	struct crab_change ring[];
+	bool named;
+	struct crab_queue queue;
 };
-
-static struct crab_watch *watch_alloc(const struct crab_store *store, u32 entries)
-{
-	struct crab_watch *watch;
-
-	watch = kvzalloc(struct_size(watch, ring, entries), WATCH_GFP);
-	if (!watch || !crab_store_has_names(store))
-		return watch;
-	watch->names = kvmalloc_array(entries, sizeof(*watch->names), WATCH_GFP);
-	if (watch->names)
-		return watch;
-	kvfree(watch);
-	return NULL;
-}
 
 static void watch_free(struct crab_watch *watch)
 {
-	kvfree(watch->names);
-	kvfree(watch);
+	crab_queue_destroy(&watch->queue);
+	kfree(watch);
+}
+
+static struct crab_watch *watch_alloc(const struct crab_store *store,
+				      const struct crab_watch_options *options)
+{
+	struct crab_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+
+	if (!watch)
+		return NULL;
+	watch->named = crab_store_has_names(store);
+	if (!crab_queue_init(&watch->queue, options->entries, options->charged))
+		return watch;
+	watch_free(watch);
+	return NULL;
 }
 
 /* Adds a watch, unless there are as many as there may be */
@@ -97,7 +90,7 @@ static bool watch_enter(struct crab_gate *gate, struct crab_watch *watch)
 struct crab_watch *crab_watch_open(struct crab_store *store,
 				   const struct crab_watch_options *options)
 {
-	struct crab_watch *watch = watch_alloc(store, options->entries);
+	struct crab_watch *watch = watch_alloc(store, options);
 	struct crab_gate *gate = store->gate;
 
 	if (!watch)
@@ -108,7 +101,6 @@ struct crab_watch *crab_watch_open(struct crab_store *store,
 	watch->prefix_bytes = options->prefix_bytes;
 	if (options->prefix_bytes)
 		memcpy(watch->prefix, options->prefix, options->prefix_bytes);
-	watch->entries = options->entries;
 	watch->wake = options->wake;
 	watch->arg = options->arg;
 	if (watch_enter(gate, watch))
@@ -129,37 +121,20 @@ void crab_watch_close(struct crab_watch *watch)
 	crab_gate_drop(gate);
 }
 
-/*
- * The @i-th change that waits, from 0: one in the ring, or after these the one that stands for
- * dropped ones. @name: room for a name, or NULL
- */
-static struct crab_change watch_at_locked(const struct crab_watch *watch, u32 i, char *name)
-{
-	u32 at = (watch->first + i) % watch->entries;
-	struct crab_change change = {
-		.seq = watch->seq, .value = watch->lost, .flags = CRAB_CHANGE_LOST,
-	};
-
-	lockdep_assert_held(&watch->gate->watch_lock);
-
-	if (i == watch->count)
-		return change;
-	change = watch->ring[at];
-	if (change.name_bytes) {
-		memcpy(name, watch->names[at].text, change.name_bytes);
-		change.name = name;
-	}
-	return change;
-}
-
 int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
 		    struct crab_change_name *names, u32 cap)
 {
-	u32 n = 0;
+	u32 i, n;
 
 	spin_lock(&watch->gate->watch_lock);
-	for (; n < cap && n < watch->count + !!watch->lost; n++)
-		changes[n] = watch_at_locked(watch, n, names ? names[n].text : NULL);
+	n = crab_queue_read(&watch->queue, changes, names, cap);
+	for (i = 0; i < n; i++)
+		changes[i].seq = watch->seq - watch->lost - watch->queue.count + i + 1;
+	/* Those that were dropped come after all others */
+	if (watch->lost && n < cap && n == watch->queue.count)
+		changes[n++] = (struct crab_change){
+			.seq = watch->seq, .value = watch->lost, .flags = CRAB_CHANGE_LOST,
+		};
 	if (!n && watch->ended)
 		n = -ENODEV;
 	spin_unlock(&watch->gate->watch_lock);
@@ -168,17 +143,16 @@ int crab_watch_read(struct crab_watch *watch, struct crab_change *changes,
 
 void crab_watch_take(struct crab_watch *watch, const struct crab_change *changes, u32 n)
 {
-	u32 i, ring = 0;
+	u32 i, queued = 0;
 
 	spin_lock(&watch->gate->watch_lock);
 	for (i = 0; i < n; i++) {
 		if (changes[i].flags & CRAB_CHANGE_LOST)
 			watch->lost -= changes[i].value;	/* more may be lost since */
 		else
-			ring++;
+			queued++;
 	}
-	watch->first = (watch->first + ring) % watch->entries;
-	watch->count -= ring;
+	crab_queue_take(&watch->queue, queued);
 	spin_unlock(&watch->gate->watch_lock);
 }
 
@@ -187,39 +161,30 @@ int crab_watch_peek(struct crab_watch *watch)
 	int any;
 
 	spin_lock(&watch->gate->watch_lock);
-	any = watch->count || watch->lost ? 1 : watch->ended ? -ENODEV : 0;
+	any = watch->queue.count || watch->lost ? 1 : watch->ended ? -ENODEV : 0;
 	spin_unlock(&watch->gate->watch_lock);
 	return any;
 }
 
 static bool watch_wants(const struct crab_watch *watch, const struct crab_change *change)
 {
-	if (watch->names)
+	if (watch->named)
 		return change->name_bytes >= watch->prefix_bytes &&
 		       !memcmp(change->name, watch->prefix, watch->prefix_bytes);
 	return change->key >= watch->start && change->key <= watch->end;
 }
 
-/* Numbers a change, and adds it to the ring if there is room; false: the watch does not want it */
+/* Numbers a change, and adds it to the queue if it can; false: the watch does not want it */
 static bool watch_put_locked(struct crab_watch *watch, const struct crab_change *change)
 {
-	u32 at;
-
 	lockdep_assert_held(&watch->gate->watch_lock);
 
 	if (!watch_wants(watch, change))
 		return false;
 	watch->seq++;
-	if (watch->lost || watch->count == watch->entries) {
+	/* Those after a dropped one are dropped as well, until its loss has been reported */
+	if (watch->lost || !crab_queue_put(&watch->queue, change))
 		watch->lost++;
-		return true;
-	}
-	at = (watch->first + watch->count++) % watch->entries;
-	watch->ring[at] = *change;
-	watch->ring[at].seq = watch->seq;
-	watch->ring[at].name = NULL;
-	if (change->name_bytes)
-		memcpy(watch->names[at].text, change->name, change->name_bytes);
 	return true;
 }
 

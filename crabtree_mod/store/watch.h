@@ -14,6 +14,7 @@
 struct crab_gate;
 struct crab_store;
 struct crab_watch;
+struct mem_cgroup;
 
 /* Watches of a store. Each write asks all of them, under one lock */
 #define CRAB_WATCHES_MAX	64U
@@ -59,6 +60,8 @@ struct crab_change {
  * @prefix: in a store of names: of the names, instead of @start and @end; it is copied
  * @prefix_bytes: length of @prefix, at most CRAB_NAME_MAX
  * @entries: changes that wait for the reader, at most; more than 0
+ * @charged: the memory cgroup that pays for them; the caller has a reference to it until
+ *	crab_watch_close()
  * @wake: called after each report, and when the store is detached; must not sleep
  * @arg: argument of @wake
  */
@@ -68,6 +71,7 @@ struct crab_watch_options {
 	const char *prefix;
 	u32 prefix_bytes;
 	u32 entries;
+	struct mem_cgroup *charged;
 	void (*wake)(void *arg);
 	void *arg;
 };
@@ -91,8 +95,8 @@ struct crab_watch *crab_watch_open(struct crab_store *store,
  * @names: room for the name of each change; NULL unless it is a store of names
  * @cap: room
  *
- * Changes that found the ring full are dropped until the reader has taken all that it holds; one
- * change with CRAB_CHANGE_LOST then reports their number.
+ * Changes that found no room, or no memory, are dropped until the reader has taken all that wait;
+ * one change with CRAB_CHANGE_LOST then reports their number.
  *
  * Context: any; one reader at a time.
  * Return: the number of changes, 0 if none waits, -ENODEV if none waits and none will come.

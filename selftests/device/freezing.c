@@ -2,7 +2,8 @@
 /*
  * This file freezes programs in the middle of long calls, as a suspend of the machine does: by the
  * freezer of a cgroup, for which the kernel uses the same function. A program counts as frozen when it
- * holds no resource of the kernel; without a pause in the call that is when the call has ended.
+ * holds no resource of the kernel; without a pause in the call that is when the call has ended. And it
+ * measures the memory of a watch, which the cgroup of its program pays for, not that of a writer.
  *
  * Invariant: the call goes on when the program does, and its result is that of a call that was not
  * frozen.
@@ -14,6 +15,7 @@
 
 #include "device.h"
 #include "long_calls.h"
+#include "observe.h"
 
 #define TRIES	60
 #define ROOT	"/tmp/crab-freezer"
@@ -216,4 +218,88 @@ TEST(check, "CHECK of a large store ends when it is frozen, and begins anew; it 
 	printf("# frozen after %llu us of %llu, in try %d\n", (unsigned long long)life,
 	       (unsigned long long)whole, i);
 	EXPECT_TRUE(life < whole / 2);
+}
+
+/* The memory of a watch */
+
+#define MEMORY	"/tmp/crab-memory"
+#define WATCHED	MEMORY "/watched"
+#define CHANGES	20000U
+#define CHANGE	32U	/* bytes of each that waits */
+
+static bool memory_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+static void memory_init(void)
+{
+	mkdir(MEMORY, 0700);
+	if ((mount("cgroup", MEMORY, "cgroup2", 0, NULL) && errno != EBUSY) ||
+	    !memory_write(MEMORY "/cgroup.subtree_control", "+memory"))
+		TEST_SKIP("this kernel has no memory cgroups: %s", strerror(errno));
+	if (mkdir(WATCHED, 0700) && errno != EEXIST)
+		TEST_FAIL(WATCHED ": %s", strerror(errno));
+}
+
+static long long memory_charged(void)
+{
+	char text[32] = "";
+	int fd = open(WATCHED "/memory.current", O_RDONLY | O_CLOEXEC);
+
+	REQUIRE_TRUE(fd >= 0);
+	REQUIRE_TRUE(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	return atoll(text);
+}
+
+/* A program of the group that has a watch open until it is killed */
+static pid_t watcher_start(int fd)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	REQUIRE(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		REQUIRE_TRUE(memory_write(WATCHED "/cgroup.procs", "0"));
+		open_watch(fd, 0, ~0ULL, CRABTREE_WATCH_ENTRIES_MAX);
+		REQUIRE(write(ready[1], "", 1), 1);
+		pause();
+	}
+	REQUIRE_TRUE(pid > 0);
+	close(ready[1]);
+	REQUIRE(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+TEST(charged, "WATCH: the cgroup of its program pays for the changes that wait, and for no others")
+{
+	long long before, opened, used;
+	int fd = fresh_store(0);
+	pid_t pid;
+	u32 i;
+
+	memory_init();
+	before = memory_charged();
+	pid = watcher_start(fd);
+	opened = memory_charged();
+	for (i = 0; i < CHANGES; i++)
+		REQUIRE(dev_put(fd, i % 64, i), 0);
+	used = memory_charged();
+	printf("# %lld bytes before, %lld once it is open, %lld with %u changes\n", before, opened, used,
+	       CHANGES);
+	/* The kernel charges by pages, and ahead */
+	EXPECT_TRUE(opened - before < 1 << 20);
+	EXPECT_TRUE(used - opened > CHANGES * CHANGE / 10 * 9);
+	kill(pid, SIGKILL);
+	REQUIRE(waitpid(pid, NULL, 0), pid);
+	EXPECT_TRUE(memory_charged() < used - CHANGES * CHANGE / 2);
 }

@@ -104,6 +104,23 @@ busy() {
 	must store "$(device ram:65536)" format force
 }
 
+# of two stores with one label, the one that the sample does not use goes
+other_goes() {
+	local a b
+	need_sample
+	crabtree ram=64K,128K
+	a=$(device ram:65536)
+	b=$(device ram:131072)
+	must store "$a" format
+	must store "$b" format
+	sample
+	refuses ENOENT store "$b" get 0
+	echo "remove ${b##*/}" >/dev/crabtree-control
+	refuses EBUSY store "$a" format force
+	echo "remove ${a##*/} force" >/dev/crabtree-control
+	must load -r crabtree_sample
+}
+
 # a region that goes while the kernel uses its store
 goes() {
 	local driver=/sys/bus/platform/drivers/crabtree bound
@@ -239,6 +256,7 @@ tests() {
 	it counts_on "the counter goes on after the module was unloaded"
 	it waits "a user that comes before its store waits; FORMAT brings it"
 	it busy "a store that the kernel uses: no unload, no FORMAT"
+	it other_goes "a store of the same label that goes is not that of the sample"
 	it goes "a region that goes and comes while the kernel uses its store"
 	it sysfs "sysfs: one value a file, no data where there is no store"
 	[ -z "$CLEAN" ] || it clean "durability and clean_method are those of this CPU"

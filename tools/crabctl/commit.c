@@ -188,6 +188,8 @@ static int lines_read(struct commit_file *file, FILE *from, commit_line_fn *add,
 	while (!wrong && (got = line_next(from, text, &len))) {
 		if (got < 0 && got != -EMSGSIZE)
 			return fail_file(file->name, got, "read");
+		if (!file->line)
+			line_drop_mark(text, &len);
 		wrong = line_read(file, text, got < 0 ? LINE_ROOM : len, add, arg);
 	}
 	if (!wrong && !file->count)

@@ -133,6 +133,9 @@ static inline uint64_t size_larger(uint64_t size, unsigned int n)
  */
 int line_next(FILE *file, char text[LINE_ROOM], size_t *len);
 
+/* Drops the byte-order mark with which some editors begin the first line of a text in UTF-8 */
+void line_drop_mark(char *text, size_t *len);
+
 /* output.c */
 #define UUID_TEXT_LEN	37
 

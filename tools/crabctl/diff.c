@@ -3,7 +3,8 @@
  * This file implements `crabctl diff`: the records, blobs or named values in which two stores or
  * snapshots differ.
  *
- * Invariant: both sides are read once, in the order of their keys or names.
+ * Invariant: both sides are read once, in the order of their keys or names. Damaged ones of a store
+ * are named and not compared: the other side may have the same.
  */
 #include "named.h"
 #include "stream.h"
@@ -25,6 +26,9 @@
  * @stream: the snapshot's file, if @ct is NULL
  * @item: the next item, if @more
  * @more: there is one
+ * @lost: it is damaged: the keys from @from to that of @item, or the name
+ * @from: its lowest key
+ * @losses: messages about damage
  */
 struct side {
 	const char *path;
@@ -35,6 +39,9 @@ struct side {
 	struct stream stream;
 	struct item item;
 	bool more;
+	bool lost;
+	uint64_t from;
+	uint64_t losses;
 };
 
 struct args {
@@ -77,23 +84,52 @@ static int open_failed(const struct side *side, int err)
 	return EXIT_FAILED;
 }
 
-/* The item of a store; a snapshot's file names its lines itself */
-static int next_of_store(struct side *side)
+/* An error that ends the walk; a snapshot's file names its lines itself */
+static int walk_failed(const struct side *side, int err)
 {
 	struct target target = { .device = side->path, .ct = side->ct };
-	int got = items_next(&side->items, &side->item);
 	char label[ITEM_LABEL];
 
-	side->more = got > 0;
-	if (got >= 0)
-		return EXIT_OK;
-	if (got == -ESTALE)
+	if (err == -ESTALE)
 		message("%s: diff: ended: " SNAPSHOT_ENDED, side->path);
 	else if (!item_is_known(side->kind, &side->item))
-		return side_failed(side, got);
+		return side_failed(side, err);
 	else
-		fail(&target, got, "diff, at %s", item_label(side->kind, &side->item, label));
+		fail(&target, err, "diff, at %s", item_label(side->kind, &side->item, label));
 	return EXIT_FAILED;
+}
+
+/* Names a loss, which is the next item unless its place is unknown; false: the walk ends here */
+static bool lose(struct side *side)
+{
+	bool known = item_is_known(side->kind, &side->item);
+	struct target target = { .device = side->path, .ct = side->ct };
+	char label[ITEM_LABEL];
+	const char *what = items_skipped(&side->items, &side->item, label);
+
+	if (!what)
+		return false;
+	if (known)
+		message("%s: diff: %s not compared: %s", side->path, what, crabtree_strerror(-EUCLEAN));
+	else
+		fail(&target, -EUCLEAN, "diff: %s not compared", what);
+	side->losses++;
+	side->lost = known || side->kind != ITEM_NAMED;
+	side->from = known ? side->item.key : side->items.from;
+	if (!known)
+		side->item.key = side->items.to;
+	return true;
+}
+
+static int next_of_store(struct side *side)
+{
+	int got = items_next(&side->items, &side->item);
+
+	side->lost = false;
+	if (got < 0 && (got != -EUCLEAN || !lose(side)))
+		return walk_failed(side, got);
+	side->more = got > 0 || side->lost;
+	return EXIT_OK;
 }
 
 static int next(struct side *side)
@@ -254,6 +290,24 @@ static void print_one(struct args *args, char mark, const struct side *side)
 		print(mark, side->kind, &side->item);
 }
 
+/* Whether @side may have the item of the other one, which is not after its own */
+static bool may_have(const struct side *side, const struct side *other)
+{
+	if (!side->more || !side->lost)
+		return false;
+	return side->kind == ITEM_NAMED ? !item_compare(side->kind, &side->item, &other->item) :
+					  side->from <= other->item.key;
+}
+
+static void print_unless_lost(struct args *args, char mark, const struct side *side,
+			      const struct side *other)
+{
+	if (side->lost || may_have(other, side))
+		return;
+	print_one(args, mark, side);
+	args->differ++;
+}
+
 /* Prints the lowest of both, if they differ in it, and goes on after it */
 static int step(struct args *args)
 {
@@ -261,14 +315,14 @@ static int step(struct args *args)
 	int order = old->more && new->more ? item_compare(old->kind, &old->item, &new->item) :
 					     new->more - old->more;
 	bool of_old = order <= 0, of_new = order >= 0;
-	bool same = !order && item_same(old->kind, &old->item, &new->item);
+	bool same = !order && !old->lost && !new->lost &&
+		    item_same(old->kind, &old->item, &new->item);
 	int code = EXIT_OK;
 
 	if (of_old && !same)
-		print_one(args, '-', old);
+		print_unless_lost(args, '-', old, new);
 	if (of_new && !same)
-		print_one(args, '+', new);
-	args->differ += !same;
+		print_unless_lost(args, '+', new, old);
 	if (of_old)
 		code = next(old);
 	if (of_new && !code)
@@ -297,6 +351,19 @@ static int differences(struct args *args)
 	return code;
 }
 
+/* A loss is an error, too */
+static int end(const struct args *args)
+{
+	uint64_t losses = args->side[0].losses + args->side[1].losses;
+
+	if (losses) {
+		message("diff: not complete: %" PRIu64 " damaged %s not compared", losses,
+			noun(losses, "part was", "parts were"));
+		return EXIT_FAILED;
+	}
+	return args->differ ? EXIT_NOT_FOUND : EXIT_OK;
+}
+
 int verb_diff(struct target *target, int argc, char **argv)
 {
 	static struct args args;
@@ -317,5 +384,5 @@ int verb_diff(struct target *target, int argc, char **argv)
 		code = differences(&args);
 	close_side(&args.side[0]);
 	close_side(&args.side[1]);
-	return code ? code : args.differ ? EXIT_NOT_FOUND : EXIT_OK;
+	return code ? code : end(&args);
 }

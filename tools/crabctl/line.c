@@ -6,6 +6,9 @@
 #include "crabctl.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define MARK	"\xef\xbb\xbf"
 
 int line_next(FILE *file, char text[LINE_ROOM], size_t *len)
 {
@@ -21,4 +24,14 @@ int line_next(FILE *file, char text[LINE_ROOM], size_t *len)
 	if (c != '\n' && c != EOF)
 		return -EMSGSIZE;
 	return n > 0;
+}
+
+void line_drop_mark(char *text, size_t *len)
+{
+	size_t mark = strlen(MARK);
+
+	if (*len < mark || memcmp(text, MARK, mark))
+		return;
+	*len -= mark;
+	memmove(text, text + mark, *len + 1);
 }

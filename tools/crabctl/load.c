@@ -382,6 +382,7 @@ static int verify_snapshot(struct load *load)
 	int code;
 
 	line_ahead(load);
+	line_drop_mark(load->text, &load->len);
 	if (load->got <= 0 || !stream_begins(load->text))
 		return EXIT_OK;
 	code = load->file == stdin || !is_regular(load->file, &st) ? spool(load) : EXIT_OK;
@@ -435,6 +436,15 @@ static int cut_torn(int fd, const char *path)
 	return EXIT_OK;
 }
 
+/* Acknowledgements in the file that is read would be its last lines */
+static bool is_input(const struct load *load, const char *path)
+{
+	struct stat input, st;
+
+	return is_regular(load->file, &input) && !stat(path, &st) && st.st_dev == input.st_dev &&
+	       st.st_ino == input.st_ino;
+}
+
 static int open_ack(struct load *load, const char *path)
 {
 	struct stat st;
@@ -442,6 +452,10 @@ static int open_ack(struct load *load, const char *path)
 
 	if (target_spare(load->target, path))
 		return EXIT_FAILED;
+	if (is_input(load, path)) {
+		message("%s: load: that is the file with the records", path);
+		return EXIT_FAILED;
+	}
 	regular = !stat(path, &st) && S_ISREG(st.st_mode);
 	load->ack = open(path, (regular ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (load->ack < 0)

@@ -256,7 +256,8 @@ static void load_file(struct region_load *load, const char *path)
 		return;
 	}
 	while ((got = line_next(file, text, &len)) > 0) {
-		place.number++;
+		if (!place.number++)
+			line_drop_mark(text, &len);
 		if (strlen(text) < len)
 			refuse(&place, "not text: it holds a zero byte");
 		else

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 47
+suite 48
 image=c.img
 # commit LINE...: a file of these lines
 commit()
@@ -57,6 +57,8 @@ seq -f 'put %g 1' 200 264 > lines
 t "65 operations" 3 '' 'lines:65: more than 64 operations' c commit lines
 seq -f 'put %g 1' 200 263 > lines
 t "64 operations" 0 '' '' c commit lines
+printf '\xef\xbb\xbf# marked\nput 200 1\n' > lines
+t "a byte-order mark" 0 '' '' c commit lines
 printf 'put 1 1\0\n' > lines
 t "a zero byte" 3 '' 'lines:1: not text' c commit lines
 printf 'put 300 1\n' > long

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 69
+suite 75
 image=i.img
 
 fresh()
@@ -52,6 +52,13 @@ fresh
 printf '1 1\n2 \0 2\n3 3\n' > zero
 t "malformed: a zero byte" 3 '' 'zero:2: not text' c load zero
 holds "malformed: a zero byte: nothing after" '1 1,'
+printf '\xef\xbb\xbf90 1\r\n91 2\r\n' > marked
+t "a file that begins with a byte-order mark" 0 '^2 records stored$' '' c load marked
+t "also on standard input" 0 '^2 records stored$' '' sh -c "'$crabctl' --image '$image' load - < marked"
+(printf '\xef\xbb\xbf'; "$crabctl" --image "$image" snapshot -) > marked
+t "but not before a snapshot, whose sum it is not in" 3 '' 'marked:1: not a snapshot' c load marked
+printf '1 2\n\xef\xbb\xbf3 4\n' > marked
+t "nor in another line" 3 '' 'marked:2: not a number' c load marked
 fresh
 printf '1 1\n2 2\n' > long
 truncate -s 64M long
@@ -111,6 +118,10 @@ t "and one more" 2 '' 'batch 65: 1 to 64 with --ack' c load --batch 65 three --a
 truth "which is refused before anything is done" [ ! -e acks4 ]
 t "the file of --ack cannot be opened" 3 '' 'nodir/ack: open: No such file' \
 	c load three --ack nodir/ack
+cp three before
+t "the file of --ack is that of the records" 3 '' '^crabctl: ./three: load: that is the file with the records$' \
+	c load three --ack ./three
+same "which is unchanged" three before
 t "the file of --ack is the image" 3 '' 'i.img: that is the image itself' c load three --ack i.img
 truncate -s 64K blank.img
 t "an empty file, and no store" 3 '' 'blank.img: load nothing: the region is not formatted' \

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 top=$2/../..
-suite 14
+suite 20
 export PYTHONDONTWRITEBYTECODE=1 PATH=$out:$PATH LD_LIBRARY_PATH=$out PYTHONPATH=$2/../python
 
 truth "the examples are there" /usr/bin/python3 "$2/readme.py" "$top" .
@@ -42,3 +42,18 @@ sed -n '/^package main/,$p' "$top/tools/go/examples/first/main.go" | expand -t 4
 same "the page's example in Go is that of the package" first.go page.go
 sed -n '/^func run/,/^}/p' "$top/tools/go/examples/names/main.go" | expand -t 4 > run.go
 same "and its example of names" run.go names.go
+t "its example of commits" 0 '^116 0$' '' /usr/bin/python3 bank.py
+crabctl --image harmed.img format --size 256K > made
+seq 1 700 | awk '{ print 3 * $1, $1 }' | crabctl --image harmed.img load - > made
+offset=$(crabctl --image harmed.img tree -j | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["list"][3]["offset"])')
+printf '!' | dd of=harmed.img bs=1 seek=$((offset + 24)) conv=notrunc 2> made
+t "its example of damaged ranges" 0 '^left out: keys [0-9]+ to [0-9]+$' '' /usr/bin/python3 damaged.py file:harmed.img
+truth "the manual's example in C is a program" \
+	cc -Wall -Wextra -Werror -I"$top/tools/libcrabtree" -I"$top/uapi" -o manual manual.c -L"$out" -lcrabtree
+crabctl --image manual.img format --size 1M > made
+t "which prints its record" 0 '^1 42$' '' ./manual
+module=$top/crabtree_mod/tests/kapi/page.c
+sed -n '/^static struct crabtree/,/^}/p' "$module" > event
+same "the example of arrival and removal for drivers is that of the test module" event event.c
+sed -n '/^static int count_boot/,/^}/p' "$module" > boot
+same "and its example of variables" boot boot.c

@@ -147,7 +147,7 @@ t "a region without a store, which is read-only: no remedy that fails" 0 '^crab0
 : > log
 rm -f root/run/crabtree/*
 printf 'ram=80K label=one\n' > first.conf
-printf 'ram=72K\nram=80K label=two\n' > second.conf
+printf '\xef\xbb\xbfram=72K\nram=80K label=two\n' > second.conf
 t "two lines with one region" 1 '^ram=72K$' '^crabctl: second.conf:2: ram=80K: an earlier line has this region$' \
 	c load --dry-run first.conf second.conf
 : > log

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 115
+suite 120
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -134,6 +134,18 @@ for verb in scan "scan -r" dump; do
 	json_after 3 "$verb --json, too" "0 < len(x) < 700" c --image harmed $verb -j
 done
 json_after 3 "an array without elements" "x == []" c diff -j file:harmed file:harmed
+# Damage in the middle: the others are compared, and the range is no difference, on either side
+cp b harmed
+offset=$(c --image harmed tree -j | python3 -c 'import json, sys; print(json.load(sys.stdin)["list"][3]["offset"])')
+printf '!' | dd of=harmed bs=1 seek=$((offset + 24)) conv=notrunc 2> made
+cp b later
+c --image later put 2099 1
+t "diff goes on after a damaged range" 3 '^\+ 2099 1$' '^crabctl: file:harmed: diff: keys [0-9]+ to [0-9]+ not compared: the media is damaged' \
+	c diff file:harmed file:later
+truth "and prints the difference after it, and no other" [ "$(cat out)" = '+ 2099 1' ]
+t "it says that it is not complete" 3 - '^crabctl: diff: not complete: 1 damaged part was not compared$' c diff file:harmed file:later
+truth "the other way round" [ "$(c diff file:later file:harmed 2> err)" = '- 2099 1' ]
+t "diff of two that are damaged there" 3 '' '^crabctl: diff: not complete: 2 damaged parts were' c diff file:harmed file:harmed
 t "diff needs two" 2 '' 'NEW is missing' c diff s
 
 # Over a device

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 63
+suite 65
 
 # Blobs: no bytes, line feeds and zeros, as long as possible, text that looks like a stream
 c --image a format --size 1M --blobs --label values > made
@@ -85,7 +85,13 @@ t "which has the same values then" 0 '' '' c diff tiny file:pipe
 printf needle > hay
 c --image pipe set 9 --file hay > /dev/null
 python3 "$2/doctor.py" FLIP pipe "$(grep -abo needle pipe | head -1 | cut -d : -f 1)"
-t "diff names a value that is damaged" 3 '' 'file:pipe: diff, at key 9: ' c diff tiny file:pipe
+c --image pipe set 40 --file hay > /dev/null
+t "diff names a value that is damaged" 3 '^\+ 40 6 ' '^crabctl: file:pipe: diff: key 9 not compared: the media is damaged$' \
+	c diff tiny file:pipe
+truth "which is no difference" [ "$(wc -l < out)" = 1 ]
+cp pipe hole
+c --image hole set 9 x > /dev/null
+t "diff with one that has the value" 3 '' '^crabctl: file:pipe: diff: key 9 not compared' c diff file:pipe file:hole
 c --image r put 7 70
 run c --image r snapshot records
 sed 's/^7 70$/7 71/' records > bad

@@ -94,7 +94,7 @@ struct crabtree_counter {
  * @inserts: successful inserts of new keys since attach
  * @updates: successful replacements since attach
  * @deletes: successful deletes since attach
- * @searches: searches since attach
+ * @searches: SEARCH, SEEK and GET, and the searches of batches and commits, since attach
  * @splits: leaves split since attach
  * @unlinks: leaves unlinked since attach: emptied, or merged with a neighbour
  * @repairs: slots that the last attach repaired after a power cut

@@ -64,10 +64,13 @@ enum crabtree_event {
  * struct crabtree_identity - the data of a notifier
  * @label: label of the store
  * @uuid: its identity
+ * @tree: a tree that is open is of this store if it is the same pointer, which is for nothing else.
+ *	Other stores may have the same label, and copies of an image the same identity, too
  */
 struct crabtree_identity {
 	const char *label;
 	const uuid_t *uuid;
+	const struct crabtree *tree;
 };
 
 struct crabtree *crabtree_open_by_label(const char *label);

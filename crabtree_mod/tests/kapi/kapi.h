@@ -28,6 +28,7 @@ void kapi_commits(struct crabtree *tree);
 void kapi_commit_values(struct crabtree *tree);
 void kapi_commit_names(struct crabtree *tree);
 void kapi_names(struct crabtree *tree);
+void kapi_page(struct crabtree *tree);	/* a part of kapi_names() */
 void kapi_reclaim(struct crabtree *tree);
 void kapi_reclaim_values(struct crabtree *tree);
 

@@ -134,6 +134,7 @@ void kapi_names(struct crabtree *tree)
 	names_long(tree);
 	names_remove(tree);
 	names_others(tree);
+	kapi_page(tree);
 }
 
 /* Commits of variables: in a store of both */

@@ -104,6 +104,7 @@ static int refused_event(struct notifier_block *nb, unsigned long event, void *d
 	if (event != CRABTREE_GOING || strcmp(identity->label, kapi_label))
 		return NOTIFY_DONE;
 	EXPECT(uuid_equal(identity->uuid, &kapi_identity), true);
+	EXPECT(identity->tree == refused_tree, true);
 	refused_going++;
 	refused_last();
 	return NOTIFY_OK;

@@ -136,14 +136,25 @@ static void apply(struct run *r)
 	}
 }
 
+static u32 searches(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < commit.n; i++)
+		n += commit.ops[i].verb == CRAB_VERB_SEARCH;
+	return n;
+}
+
 static void commit_random(struct run *r)
 {
+	u64 before = store_info(r->store).counts.searches;
 	u32 failed;
 	int want, err;
 
 	fill(r, true);
 	want = wanted(r, &failed);
 	err = crab_store_commit(r->store, &commit);
+	tap_check(store_info(r->store).counts.searches == before + searches(), "searches are counted");
 	r->full += !want && err == -ENOSPC;
 	tap_check((!want && err == -ENOSPC) || (err == want && commit.failed == failed),
 		  "a commit returns %d for %u, not %d for %u", err, commit.failed, want, failed);

@@ -6,7 +6,9 @@
  *
  *   test_snap [ROUNDS [SEED]]
  */
+#include "store/blob_snap.h"
 #include "store/gate.h"
+#include "store/named.h"
 #include "store/snap.h"
 #include "test.h"
 
@@ -435,6 +437,72 @@ static void test_changed(u64 changed, u32 cap)
 	tap_ok(true, "a key that became %llu does not end a scan of %u at once", changed, cap);
 }
 
+/* Reads of values are searches, also of what is not there; lists and writes are none */
+
+static const struct crab_blob_write a_blob = { .key = 1, .data = "value", .bytes = 5 };
+static const struct crab_blob_write a_name = {
+	.name = "n1", .name_bytes = 2, .data = "value", .bytes = 5,
+};
+
+static int value_get(struct crab_snap *snap, u64 key, const char *name)
+{
+	struct crab_blob_read get = { .key = key };
+	bool named = crab_store_has_names(store);
+
+	if (snap)
+		return named ? crab_snap_named_get(store, snap, name, 2, &get) :
+			       crab_snap_get(store, snap, &get);
+	return named ? crab_named_get(store, name, 2, &get) : crab_blob_get(store, &get);
+}
+
+static int value_write(bool named)
+{
+	struct crab_blob_write put = named ? a_name : a_blob, again = put, erase = put;
+
+	if (named)
+		return crab_named_put(store, &put) ?: crab_named_put(store, &again) ?:
+		       crab_named_erase(store, &erase) ?: crab_named_put(store, &put);
+	return crab_blob_put(store, &put) ?: crab_blob_put(store, &again) ?:
+	       crab_blob_erase(store, &erase) ?: crab_blob_put(store, &put);
+}
+
+/* Lists all of a snapshot, and of now */
+static int value_list(struct crab_snap *snap)
+{
+	struct crab_named_cursor names = { .bytes = 0 };
+	struct crab_blob_entry entry[2];
+	struct crab_named_entry name;
+	struct crab_cursor cursor;
+
+	if (crab_store_has_names(store))
+		return crab_snap_named_next(store, snap, &names, &name);
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	return crab_snap_list(store, snap, &cursor, entry, 2);
+}
+
+static void test_counted(bool named)
+{
+	struct crab_snap *snap;
+
+	store_begin_of(1 << 18, "crab", "", 512, named ? STORE_NAMES : STORE_BLOBS);
+	tap_check(!value_write(named), "a write");
+	crab_store_observe(store);
+	snap = crab_snap_open(store);
+	tap_check(!value_write(named) && value_list(snap) == 1, "a list of the snapshot");
+	tap_check(!store_info(store).counts.searches, "lists and writes are %llu searches",
+		  store_info(store).counts.searches);
+	tap_check(value_get(NULL, 1, "n1") == -EMSGSIZE && value_get(NULL, 2, "n2") == -ENOENT, "reads");
+	tap_check(store_info(store).counts.searches == 2, "two reads are %llu searches",
+		  store_info(store).counts.searches);
+	tap_check(value_get(snap, 1, "n1") == -EMSGSIZE && value_get(snap, 2, "n2") == -ENOENT,
+		  "reads of a snapshot");
+	tap_check(store_info(store).counts.searches == 4, "four reads are %llu searches",
+		  store_info(store).counts.searches);
+	crab_snap_close(snap);
+	store_end(store);
+	tap_ok(true, "each read of a %s is a search", named ? "name" : "blob");
+}
+
 int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? atoi(argv[1]) : 20000, i;
@@ -451,5 +519,7 @@ int main(int argc, char **argv)
 	test_absent();
 	test_changed(CRAB_KEY_EMPTY - 1, KEYS);
 	test_changed(1, 6);
+	test_counted(false);
+	test_counted(true);
 	return tap_done();
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests watches, with every engine: random verbs and batches against the changes that
- * they must report, ranges, a full ring, a detach, and that the gate is off without an observer.
+ * they must report, ranges, a full queue, its memory, a detach, and that the gate is off without an
+ * observer.
  */
+#include <malloc.h>
+
 #include "changes.h"
 #include "store/gate.h"
+#include "store/queue.h"
 #include "test.h"
 
 #define KEYS	200U
@@ -289,6 +293,134 @@ static void test_dropped(void)
 	store_end(store);
 }
 
+/* Memory: that of the changes that wait, and of one page for each watch */
+
+#define WATCH_MOST	8192U	/* bytes of a watch without changes */
+
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t heap(void)
+{
+	if (__sanitizer_get_current_allocated_bytes)
+		return __sanitizer_get_current_allocated_bytes();
+	return mallinfo2().uordblks;
+}
+
+static void take_all(struct crab_watch *watch, u64 n)
+{
+	struct crab_change got[OPS];
+	u64 seq = 0;
+	int i, count;
+
+	while ((count = take_changes(watch, got, NULL, OPS)) > 0)
+		for (i = 0; i < count; i++)
+			tap_check(got[i].seq == ++seq && got[i].key == seq, "change %llu", seq);
+	tap_check(seq == n, "%llu changes", seq);
+}
+
+static void test_memory(void)
+{
+	struct crab_watch *watch[CRAB_WATCHES_MAX];
+	size_t before, most = CRAB_WATCHES_MAX * WATCH_MOST, used;
+	u32 i;
+
+	store_begin(1 << 18, "crab", "", 512);
+	crab_store_observe(store);
+	before = heap();
+	for (i = 0; i < CRAB_WATCHES_MAX; i++)
+		watch[i] = open_watch(store, 0, ~0ULL, 65536);
+	tap_check(heap() - before <= most, "%zu bytes for no change", heap() - before);
+	for (i = 1; i <= 1000; i++)
+		store_put(store, i, i);
+	used = heap() - before;
+	tap_check(used >= CRAB_WATCHES_MAX * 1000 * 32 && used <= most + CRAB_WATCHES_MAX * 1000 * 64,
+		  "%zu bytes for 1000 changes", used);
+	for (i = 0; i < CRAB_WATCHES_MAX; i++)
+		take_all(watch[i], 1000);
+	used = heap() - before;
+	tap_check(used <= most + 65536, "%zu bytes once they are read", used);
+	for (i = 0; i < CRAB_WATCHES_MAX; i++)
+		crab_watch_close(watch[i]);
+	crab_store_unobserve(store);
+	store_end(store);
+	tap_ok(true, "watches use memory for the changes that wait, not for those that may");
+}
+
+/* A change that needs a page, which there is not, is lost as one that finds no room */
+static void test_no_page(void)
+{
+	struct crab_change got[OPS];
+	struct crab_watch *watch;
+	u32 n = 0;
+	int count;
+
+	store_begin(1 << 18, "crab", "", 512);
+	for (n = 1; n <= 500; n++)
+		store_put(store, n, 1);
+	watch = open_watch(store, 0, ~0ULL, 65536);
+	for (n = 1; n <= 500; n++) {
+		crab_host_fail_alloc = 0;
+		store_put(store, n, 2);
+		crab_host_fail_alloc = -1;
+	}
+	n = 0;
+	while ((count = take_changes(watch, got, NULL, 1)) > 0 && !(got->flags & CRAB_CHANGE_LOST))
+		tap_check(got->seq == ++n, "change %u", n);
+	tap_check(n > 100 && n < 200 && got->flags == CRAB_CHANGE_LOST && got->value == 500 - n,
+		  "%u changes in a page, %llu lost", n, got->value);
+	store_put(store, 1, 3);
+	tap_check(take_changes(watch, got, NULL, 1) == 1 && got->seq == 501, "and it goes on");
+	crab_watch_close(watch);
+	store_end(store);
+	tap_ok(true, "changes for which there is no memory are reported as lost");
+}
+
+/* The change that a queue has at place @at: its name has from 0 to 240 bytes, all the same */
+static struct crab_change queued(u64 at)
+{
+	static char name[CRAB_NAME_MAX];
+	u64 random = (at + 1) * 0x9E3779B97F4A7C15ULL;
+
+	memset(name, random >> 8, sizeof(name));
+	return (struct crab_change){
+		.key = random, .value = at, .old = ~at, .verb = 1 + at % 2, .flags = at & 1,
+		.type = random >> 16, .name = name, .name_bytes = random % (CRAB_NAME_MAX + 1),
+	};
+}
+
+static void test_queue(void)
+{
+	static struct crab_change_name names[OPS];
+	struct crab_change got[OPS], want;
+	struct crab_queue queue;
+	u64 put = 0, taken = 0, full = 0;
+	u32 round, i, n;
+
+	tap_check(!crab_queue_init(&queue, 300, NULL), "init");
+	for (round = 0; round < 20000; round++) {
+		n = rng_below(&seed, OPS + 1);
+		for (i = rng_below(&seed, round % 500 < 250 ? 2 : 12); i; i--) {
+			want = queued(put);
+			if (!crab_queue_put(&queue, &want))
+				full++;
+			else
+				put++;
+		}
+		n = crab_queue_read(&queue, got, names, n);
+		for (i = 0; i < n; i++) {
+			want = queued(taken + i);
+			tap_check(same(&got[i], &want), "change %llu", taken + i);
+		}
+		i = rng_below(&seed, n + 1);
+		crab_queue_take(&queue, i);
+		taken += i;
+		tap_check(queue.count == put - taken && queue.count <= 300, "%u wait", queue.count);
+	}
+	crab_queue_destroy(&queue);
+	tap_ok(full > 100 && taken > 10000, "a queue of names of any length: %llu, %llu times full", taken,
+	       full);
+}
+
 /* The stripes that are held while operations are done */
 static u32 stripes_held, many_held;
 
@@ -338,6 +470,9 @@ int main(void)
 	test_end();
 	test_readonly();
 	test_many();
+	test_memory();
+	test_no_page();
+	test_queue();
 	test_stripes();
 	return tap_done();
 }
