@@ -49,7 +49,7 @@
  * @stale: adr: slots may have keys that moved to a later leaf
  * @gone: eadr: the list on the media does not have the leaf any more; no lock
  * @queued: eadr: its @smo is in ea_tree.queue, or was, or will be
- * @fp_words: the fingerprints by eight; those of no slot are @quarantined and what follows it
+ * @fp_words: the fingerprints by eight; those of no slot are @quarantined and the flags after it
  * @rcu: to free it after the last reader
  *
  * Two cache lines (without lock debugging). The first one has fingerprints, too.

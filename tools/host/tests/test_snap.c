@@ -437,7 +437,7 @@ static void test_changed(u64 changed, u32 cap)
 	tap_ok(true, "a key that became %llu does not end a scan of %u at once", changed, cap);
 }
 
-/* Reads of values are searches, also of what is not there; lists and writes are none */
+/* Reads of values are searches, also of a value that is not there; lists and writes are none */
 
 static const struct crab_blob_write a_blob = { .key = 1, .data = "value", .bytes = 5 };
 static const struct crab_blob_write a_name = {
