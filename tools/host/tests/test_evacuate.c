@@ -51,8 +51,8 @@ static void begin(struct crab_media *media)
 	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
 }
 
-/* Values that remain, and no others */
-static void end(u64 seed)
+/* Values of these lengths that remain, and no others */
+static void end(u64 seed, u32 bytes)
 {
 	u8 buffer[BYTES];
 	u64 key;
@@ -62,6 +62,7 @@ static void end(u64 seed)
 		int err = crab_blob_get(store, &get);
 
 		tap_check(err == (remains(key) ? 0 : -ENOENT), "seed %llu, get %llu: %d", seed, key, err);
+		tap_check(err || get.bytes == bytes, "seed %llu: %u bytes of %llu", seed, get.bytes, key);
 	}
 	store_check_good(store);
 	store_end(store);
@@ -95,12 +96,12 @@ static void snap_task(void *arg)
 	}
 }
 
-static void run(u64 seed, void (*task)(void *arg))
+static void run(u64 seed, void (*task)(void *arg), void (*other)(void *arg))
 {
 	const struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
 
 	tasks_add(task, NULL);
-	tasks_add(snap_task, NULL);
+	tasks_add(other, NULL);
 	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
 }
 
@@ -111,13 +112,35 @@ static void test_maintain(void)
 
 	for (seed = 1; seed <= SEEDS; seed++) {
 		begin(&media);
-		run(seed, maintain_task);
+		run(seed, maintain_task, snap_task);
 		maintain_task(NULL);
 		tap_check(store->blobs->extents.lent == 1, "seed %llu: %llu slabs remain", seed,
 			  store->blobs->extents.lent);
-		end(seed);
+		end(seed, BYTES);
 	}
 	tap_ok(true, "slabs are emptied once the snapshots are closed, with %u seeds", SEEDS);
+}
+
+static void rewrite_task(void *arg)
+{
+	u64 key;
+
+	for (key = 0; key < VALUES; key += REMAIN)
+		tap_check(!put(key, BYTES - 1), "put %llu", key);
+}
+
+/* A value that is moved while another one replaces it does not come back */
+static void test_rewrite(void)
+{
+	struct crab_media media;
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		begin(&media);
+		run(seed, maintain_task, rewrite_task);
+		end(seed, BYTES - 1);
+	}
+	tap_ok(true, "values that are replaced while they are moved, with %u seeds", SEEDS);
 }
 
 /* The pool has no leaf for another slab */
@@ -142,10 +165,10 @@ static void test_put(void)
 		take_leaves(store->engine->pool);
 		/* Writes pass the gate in any case */
 		tap_check(crab_store_observe(store) >= 0, "observe");
-		run(seed, put_task);
+		run(seed, put_task, snap_task);
 		crab_store_unobserve(store);
 		tap_check(!large, "seed %llu: put: %d", seed, large);
-		end(seed);
+		end(seed, BYTES);
 	}
 	tap_ok(true, "a put empties a slab, whichever snapshots are opened, with %u seeds", SEEDS);
 }
@@ -231,6 +254,7 @@ int main(void)
 {
 	crab_host_cpus = 1;
 	test_maintain();
+	test_rewrite();
 	test_put();
 	test_late();
 	return tap_done();
