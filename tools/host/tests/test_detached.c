@@ -3,7 +3,7 @@
  * This file tests, as tasks, snapshots that are closed while their store is detached: each of the two
  * stays at each of its places, and the other one runs. A store of names has the most to do then: notes
  * that own extents, and names that only the snapshots need. The same with a snapshot that ends while it
- * is read, whose values are overwritten then.
+ * is read, whose values are overwritten then, and with CHECK while births are raised.
  *
  *   test_detached
  */
@@ -23,6 +23,7 @@
 static struct crab_gate *gate;
 static struct crab_snap *snaps[SNAPS];
 static void (*second)(void);
+static void (*last)(void);	/* or NULL: one of the two detaches the store */
 static bool done;	/* the second one ran while the first one stayed */
 static u32 met;		/* how often */
 static bool keys;	/* in place of names */
@@ -78,14 +79,6 @@ static void detach(void)
 	store_end(store);
 }
 
-/* The extents of the snapshots get other values */
-static void overwrite(void)
-{
-	crab_snap_end_all(gate, -ESTALE);
-	write_all(keys ? crab_blob_put : crab_named_put);
-	write_all(keys ? crab_blob_put : crab_named_put);
-}
-
 static void first_task(void *arg)
 {
 	void (*const first)(void) = arg;
@@ -93,22 +86,24 @@ static void first_task(void *arg)
 	first();
 }
 
-/* It would wait for the locks of the gate, or of names */
+/* It would wait for the locks of the gate, of names, or of births */
 static void second_task(void *arg)
 {
-	if (gate->lock.held || gate->notes_lock.held || (second == overwrite && store->blobs->names_lock.held))
+	if (gate->lock.held || gate->notes_lock.held ||
+	    (last && (store->blobs->names_lock.held || store->blobs->birth_lock.held)))
 		return;
 	done = true;
 	second();
 }
 
-static void run(void (*first)(void), void (*other)(void), void (*last)(void))
+static void run(void (*first)(void), void (*other)(void), void (*end)(void))
 {
 	struct tasks_plan plan = { .seed = 1, .pace = 1 };
 	struct crab_media media;
 
 	met = 0;
 	second = other;
+	last = end;
 	do {
 		plan.park++;
 		begin(&media);
@@ -172,6 +167,29 @@ static void read_all(void)
 		list_names();
 }
 
+/* The extents of the snapshots get other values */
+static void overwrite(void)
+{
+	crab_snap_end_all(gate, -ESTALE);
+	write_all(keys ? crab_blob_put : crab_named_put);
+	write_all(keys ? crab_blob_put : crab_named_put);
+	write_all(keys ? crab_blob_erase : crab_named_erase);
+}
+
+static void check_births(void)
+{
+	struct crab_damage damage = { };
+
+	crab_blobs_check_head(store, &damage);
+	tap_check(!damage.count, "%s", damage.what);
+}
+
+static void raise_births(void)
+{
+	store->blobs->birth = store->blobs->birth_end;
+	write_all(crab_blob_put);
+}
+
 static void close_last(void)
 {
 	crab_snap_close(snaps[0]);
@@ -209,5 +227,7 @@ int main(void)
 	keys = true;
 	run(read_all, overwrite, close_last);
 	tap_ok(met > 10, "a snapshot of keys ends at each of %u places of reads", met);
+	run(check_births, raise_births, close_last);
+	tap_ok(met, "births are raised at each of %u places of a check of their number", met);
 	return tap_done();
 }

@@ -5,6 +5,7 @@
  *
  *   test_evacuate
  */
+#include "store/blob_commit.h"
 #include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
@@ -36,7 +37,7 @@ static bool remains(u64 key)
 static void make(struct crab_media *media)
 {
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS);
+	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS | STORE_COMMITS);
 }
 
 static void begin(struct crab_media *media)
@@ -129,18 +130,31 @@ static void rewrite_task(void *arg)
 		tap_check(!put(key, BYTES - 1), "put %llu", key);
 }
 
+static void commit_task(void *arg)
+{
+	static struct crab_blob_commit commit = { .n = 1 };
+	u64 key;
+
+	for (key = 0; key < VALUES; key += REMAIN) {
+		commit.ops[0] = (struct crab_blob_op){
+			.verb = CRAB_VERB_INSERT, .write = { .key = key, .data = value, .bytes = BYTES - 1 },
+		};
+		tap_check(!crab_blob_commit(store, &commit), "commit %llu", key);
+	}
+}
+
 /* A value that is moved while another one replaces it does not come back */
-static void test_rewrite(void)
+static void test_rewrite(void (*task)(void *arg), const char *how)
 {
 	struct crab_media media;
 	u64 seed;
 
 	for (seed = 1; seed <= SEEDS; seed++) {
 		begin(&media);
-		run(seed, maintain_task, rewrite_task);
+		run(seed, maintain_task, task);
 		end(seed, BYTES - 1);
 	}
-	tap_ok(true, "values that are replaced while they are moved, with %u seeds", SEEDS);
+	tap_ok(true, "values that %s replaces while they are moved, with %u seeds", how, SEEDS);
 }
 
 /* The pool has no leaf for another slab */
@@ -254,7 +268,8 @@ int main(void)
 {
 	crab_host_cpus = 1;
 	test_maintain();
-	test_rewrite();
+	test_rewrite(rewrite_task, "a put");
+	test_rewrite(commit_task, "a commit");
 	test_put();
 	test_late();
 	return tap_done();
