@@ -120,6 +120,8 @@ static int op_permitted(struct crab_store *store, struct crab_blob_op *op)
 {
 	struct crab_blob_write *write = &op->write;
 
+	if (op->verb != CRAB_VERB_SEARCH && READ_ONCE(store->readonly))
+		return -EROFS;	/* since op_valid() */
 	if (!op->known)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
 	return crab_blob_permitted(store, write) ?: op_listed(store, op);
