@@ -289,6 +289,44 @@ static void test_values(bool named, bool late)
 	       late ? "after" : "before");
 }
 
+#define MANY	1000U	/* keys, in several pages of leaves */
+
+/* A page of leaves fails: each value is in the list, or cannot be read; and the list says where it ends */
+static void test_list(void)
+{
+	u32 listed = 0, errors = 0, lost = 0, i;
+	struct crab_blob_entry entry;
+	struct crab_cursor cursor;
+	struct crab_geometry geo;
+	int n;
+
+	badmedia_begin();
+	store = store_make(&badmedia, "crab", "slotted", 1024, STORE_BLOBS);
+	for (i = 0; i < MANY; i++)
+		tap_check(!store_blob_put(store, i, blob, 1), "put %u", i);
+	geo = store->engine->geo;
+	crab_store_detach(store);
+	badmedia_fail(round_up(crab_leaf_offset(&geo, first_leaf() + 1), BAD_PAGE), BAD_PAGE);
+	store = badmedia_attach(NULL);
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	while ((n = crab_blob_list(store, &cursor, &entry, 1))) {
+		if (n < 0)
+			crab_cursor_skip(store, &cursor);
+		listed += n == 1 && !entry.err;
+		errors += n == -EUCLEAN;
+	}
+	for (i = 0; i < MANY; i++) {
+		struct crab_blob_read get = { .key = i, .buffer = blob, .capacity = sizeof(blob) };
+
+		lost += crab_blob_get(store, &get) == -EUCLEAN;
+	}
+	tap_check(badmedia_errors(store), "CHECK finds no damage");
+	crab_store_abandon(store);
+	badmedia_end();
+	tap_ok(errors && lost && listed && listed + lost == MANY,
+	       "badmem: a page of leaves: %u values are listed, %u are lost, %u errors", listed, lost, errors);
+}
+
 int main(void)
 {
 	crab_host_log = NULL;	/* damage is planted, and reported in the log */
@@ -299,5 +337,6 @@ int main(void)
 	test_values(false, true);
 	test_values(true, false);
 	test_values(true, true);
+	test_list();
 	return tap_done();
 }
