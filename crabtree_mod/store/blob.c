@@ -326,17 +326,15 @@ static int get_once(struct crab_store *store, struct crab_blob_read *get, bool *
 static int blob_get(struct crab_store *store, struct crab_blob_read *get)
 {
 	struct mutex *stripe;
-	bool moved = true;
+	bool moved;
 	u32 tries;
-	int err = 0;
+	int err;
 
-	for (tries = 0; !err && moved && tries < BLOB_TRIES; tries++) {
+	for (tries = 0; tries < BLOB_TRIES; tries++) {
 		err = get_once(store, get, &moved);
-		if (moved)
-			err = 0;
+		if (!moved)
+			return err;
 	}
-	if (err || !moved)
-		return err;
 	stripe = crab_blob_stripe(store->blobs, get->key);
 	mutex_lock(stripe);
 	err = get_once(store, get, &moved);
