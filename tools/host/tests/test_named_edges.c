@@ -235,11 +235,14 @@ static void test_meanwhile(void)
 static void test_other_name(const char *other)
 {
 	struct crab_blob_write write = write_of(other);
+	struct crab_check_report report;
 
 	begin();
 	tap_check(!put("ab") && !put("x"), "put");
 	write.key = key_of("ab");
 	tap_check(!crab_blob_put(store, &write), "a blob of another name");
+	tap_check(!crab_store_check(store, &report) && strstr(report.damage.what, "is not its own"), "%s",
+		  report.damage.what);
 	tap_check(get("ab", 8) == -EUCLEAN && get("ab", 0) == -EUCLEAN, "it is that of the name");
 	tap_ok(!get("x", 8) && get("x", 0) == -EMSGSIZE, "the name %s under the key of another one", other);
 	end();
