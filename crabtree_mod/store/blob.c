@@ -71,12 +71,18 @@ static int blob_begin(const struct crab_store *store, u64 key)
 
 static int write_begin(const struct crab_store *store, struct crab_blob_write *write)
 {
-	int err = blob_begin(store, write->key);
-
 	write->existed = false;
-	if (!err && READ_ONCE(store->readonly))
-		err = -EROFS;
-	return err;
+	return blob_begin(store, write->key);
+}
+
+void crab_blobs_drain(struct crab_blobs *blobs)
+{
+	u32 i;
+
+	for (i = 0; i < CRAB_BLOB_STRIPES; i++) {
+		mutex_lock(&blobs->stripes[i]);
+		mutex_unlock(&blobs->stripes[i]);
+	}
 }
 
 /*
@@ -140,6 +146,12 @@ int crab_blob_permitted(struct crab_store *store, struct crab_blob_write *write)
 	if (!err && write->mode == CRAB_INSERT_CREATE)
 		return -EEXIST;
 	return err || !write->checked ? err : version_is(store, word, write);
+}
+
+/* Once crab_blobs_drain() has returned, the write of a store that became read-only is refused */
+static int write_permitted(struct crab_store *store, struct crab_blob_write *write)
+{
+	return READ_ONCE(store->readonly) ? -EROFS : crab_blob_permitted(store, write);
 }
 
 int crab_blob_note(struct crab_store *store, enum crab_verb verb,
@@ -213,7 +225,7 @@ static int put_locked(struct crab_store *store, struct crab_blob_write *put, str
 	struct crab_blobs *blobs = store->blobs;
 	struct crab_old old = { .existed = false };
 	u64 place, birth;
-	int err = crab_blob_permitted(store, put);
+	int err = write_permitted(store, put);
 
 	if (!err)
 		err = crab_commit_extent(store, crab_blob_size(put), &place);
@@ -264,7 +276,7 @@ static int erase_locked(struct crab_store *store, struct crab_blob_write *erase,
 			struct crab_flow *flow)
 {
 	struct crab_old old = { .existed = false };
-	int err = crab_blob_permitted(store, erase);
+	int err = write_permitted(store, erase);
 
 	err = err ?: crab_blob_note(store, CRAB_VERB_DELETE, erase);
 	if (err)
@@ -315,17 +327,15 @@ static int get_once(struct crab_store *store, struct crab_blob_read *get, bool *
 static int blob_get(struct crab_store *store, struct crab_blob_read *get)
 {
 	struct mutex *stripe;
-	bool moved = true;
+	bool moved;
 	u32 tries;
-	int err = 0;
+	int err;
 
-	for (tries = 0; !err && moved && tries < BLOB_TRIES; tries++) {
+	for (tries = 0; tries < BLOB_TRIES; tries++) {
 		err = get_once(store, get, &moved);
-		if (moved)
-			err = 0;
+		if (!moved)
+			return err;
 	}
-	if (err || !moved)
-		return err;
 	stripe = crab_blob_stripe(store->blobs, get->key);
 	mutex_lock(stripe);
 	err = get_once(store, get, &moved);

@@ -37,15 +37,6 @@ static bool op_writes(const struct crab_blob_op *op)
 	return op->known && op->verb != CRAB_VERB_SEARCH;
 }
 
-static u32 commit_writes(const struct crab_blob_commit *commit)
-{
-	u32 i, writes = 0;
-
-	for (i = 0; i < commit->n; i++)
-		writes += commit->ops[i].verb != CRAB_VERB_SEARCH;
-	return writes;
-}
-
 /* Valid operands, before the store is touched */
 
 static int op_valid(const struct crab_store *store, const struct crab_blob_op *op)
@@ -129,6 +120,8 @@ static int op_permitted(struct crab_store *store, struct crab_blob_op *op)
 {
 	struct crab_blob_write *write = &op->write;
 
+	if (op->verb != CRAB_VERB_SEARCH && READ_ONCE(store->readonly))
+		return -EROFS;	/* since op_valid() */
 	if (!op->known)
 		return write->checked || write->mode == CRAB_INSERT_REPLACE ? -ENOENT : 0;
 	return crab_blob_permitted(store, write) ?: op_listed(store, op);
@@ -234,7 +227,6 @@ static void commit_done(struct crab_store *store, struct crab_blob_commit *commi
 		if (!op_writes(op))
 			continue;
 		n++;
-		op->write.existed = word->old.existed;
 		if (op->verb == CRAB_VERB_INSERT)
 			op->write.version = op->birth;
 		if (op->verb == CRAB_VERB_DELETE && !word->old.existed)
@@ -274,9 +266,7 @@ int crab_blob_commit_keys(struct crab_store *store, struct crab_blob_commit *com
 	stripes_of(blobs, commit, stripes);
 	do {
 		crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);
-		err = commit_permitted(store, commit);
-		if (!err && commit_writes(commit))
-			err = commit_write(store, commit, &flow);
+		err = commit_permitted(store, commit) ?: commit_write(store, commit, &flow);
 		crab_stripes_unlock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);
 		if (err == -ENOSPC)
 			err = crab_blobs_make_room(store, &flow, &waited);

@@ -159,6 +159,13 @@ int crab_blobs_make_room(struct crab_store *store, struct crab_flow *flow, bool 
 struct mutex *crab_blob_stripe(struct crab_blobs *blobs, u64 key);
 
 /**
+ * crab_blobs_drain() - wait for the writes that found the store writable
+ * @blobs: of a store that is read-only by now
+ * Context: may sleep; no stripe is held. Afterwards no store reaches a value.
+ */
+void crab_blobs_drain(struct crab_blobs *blobs);
+
+/**
  * crab_blob_permitted() - the conditions of a write
  * @store: a store of blobs
  * @write: the write; @existed is set if it has conditions

@@ -118,10 +118,10 @@ static int word_at(struct search *search, u64 key)
 static int word_search(struct search *search)
 {
 	u64 key = crab_name_key(search->name, search->name_bytes), last = key | U32_MAX;
-	struct crab_record record = { };
+	struct crab_record record;
 	int err = 0, result = -ENOENT;
 
-	while (!err && record.key != last && key != CRAB_KEY_EMPTY) {
+	while (!err && key != CRAB_KEY_EMPTY) {
 		err = crab_snap_find(search->store, search->snap, key, CRAB_SEEK_GE, &record);
 		if (err || record.key > last)
 			break;

@@ -78,7 +78,8 @@ static void extent_evacuate(struct crab_store *store, struct crab_flow *flow, u6
 	mutex_lock(stripe);
 	if (crab_snap_any(store))
 		blobs->evac.running = false;
-	else if (!blobs->raw->lookup(store->engine, get.key, &word) &&
+	else if (!READ_ONCE(store->readonly) &&
+		 !blobs->raw->lookup(store->engine, get.key, &word) &&
 		 (word & CRAB_PLACE_MASK) == place && !crab_blob_load(blobs, word, &get))
 		blob_move(store, flow, word, &get);
 	mutex_unlock(stripe);

@@ -258,7 +258,7 @@ static bool name_is_wanted(const struct crab_named_cursor *cursor, const struct 
 	int order = memcmp(name->text, cursor->end, bytes);
 
 	if (cursor->prefix)
-		return bytes == cursor->end_bytes && !order;
+		return !order;	/* the list begins at the prefix: no name is shorter */
 	return !cursor->end_bytes || order < 0 || (!order && name->bytes <= cursor->end_bytes);
 }
 

@@ -264,6 +264,8 @@ void crab_store_fail(struct crab_store *store, u64 offset, u64 len)
 
 	snprintf(reason, sizeof(reason), "memory at offset %llu became uncorrectable", at);
 	crab_store_set_readonly(store, reason);
+	if (store->blobs)
+		crab_blobs_drain(store->blobs);
 	leaves = ops->quarantine ? ops->quarantine(store->engine, offset, offset + len) : 0;
 	pr_err("store %08x: %s, %llu bytes%s: read-only from now on, %llu leaves quarantined\n",
 	       store->super.store_id, reason, len,

@@ -224,7 +224,8 @@ int crab_store_check(struct crab_store *store, struct crab_check_report *report)
  * @offset: of the part
  * @len: bytes
  *
- * The leaves there are quarantined. The log and crab_store_info() report it.
+ * Writes of values that have begun end before it returns, and the leaves there are quarantined. The
+ * log and crab_store_info() report it.
  *
  * Context: may sleep.
  */

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "device.h"
+#include "observe.h"
 
 #define RECORDS		600
 
@@ -296,6 +297,24 @@ TEST(out_batch_array, "out: BATCH whose statuses cannot be written: EFAULT, and 
 	expect_sound(fd, RECORDS);
 }
 
+/* A part of the changes cannot be written: those before it are returned, and the others wait */
+static void changes_out(int fd)
+{
+	struct crabtree_change *to = (struct crabtree_change *)(pages + page_size) - 40;
+	int watch = open_watch(fd, 0, ~0ULL, 64), got, i;
+
+	REQUIRE(fcntl(watch, F_SETFL, O_NONBLOCK), 0);
+	for (i = 0; i < 60; i++)
+		REQUIRE(dev_put(fd, 0, i), 0);
+	second_none();
+	got = read_changes(watch, to, 60);
+	EXPECT(got > 0 && got <= 40, true);
+	while (read_changes(watch, to, 1) == 1)
+		EXPECT(to->seq, ++got);
+	EXPECT(got, 60);
+	close(watch);
+}
+
 TEST(out_open, "out: WATCH and SNAPSHOT whose answer cannot be written: EFAULT, and nothing is open")
 {
 	struct crabtree_snapshot *snapshot;
@@ -315,6 +334,7 @@ TEST(out_open, "out: WATCH and SNAPSHOT whose answer cannot be written: EFAULT, 
 	EXPECT(call(fd, CRABTREE_WATCH, watch), -EFAULT);
 	EXPECT(dup(fd), next);
 	close(next);
+	changes_out(fd);
 	format_args(&f, CRABTREE_FORMAT_FORCE, 0);
 	EXPECT(call(fd, CRABTREE_FORMAT, &f), 0);
 	expect_sound(fd, 0);

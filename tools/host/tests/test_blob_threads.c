@@ -2,7 +2,7 @@
 /*
  * This file runs several threads over the blobs of one store: puts, erases and gets of few keys, so
  * that extents are reused while readers are in them, with one more thread that lists, verifies,
- * maintains, and reads snapshots.
+ * maintains, and reads snapshots. Watches and snapshots of a store of names open and close among writes.
  *
  * Invariant: all words of a value are the same, and name the key. A reader that returns a part of
  * another value, or an older version of a key than before, is at fault, and so is a snapshot that
@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "changes.h"
 #include "store/blob_snap.h"
 #include "store/named_priv.h"
 #include "test.h"
@@ -205,6 +206,13 @@ static struct crab_store *format(struct crab_media *media, const char *engine, b
 	return store_make(media, engine, "", 512, names ? STORE_NAMES : STORE_BLOBS);
 }
 
+/* From now on there is a gate: the first snapshot does not wait for the other threads */
+static void gate_make(void)
+{
+	if (crab_store_observe(store) >= 0)
+		crab_store_unobserve(store);
+}
+
 /* With many keys slabs become sparse, and are emptied */
 static void test_engine(const char *engine, u32 number)
 {
@@ -222,9 +230,7 @@ static void test_engine(const char *engine, u32 number)
 	rounds = 0;
 	running = THREADS;
 	store = format(&media, engine, false);
-	/* From now on there is a gate: the first snapshot does not wait for the workers */
-	if (crab_store_observe(store) >= 0)
-		crab_store_unobserve(store);
+	gate_make();
 	for (i = 0; i < THREADS; i++) {
 		worker[i].seed = i + 1;
 		pthread_create(&worker[i].thread, NULL, worker_run, &worker[i]);
@@ -311,6 +317,7 @@ static void name_round(bool ends)
 	crab_snap_close(snap);
 }
 
+/* INFO adds up the memory of names without their lock; ThreadSanitizer sees a plain store to it */
 static void *info_run(void *arg)
 {
 	struct crab_store_info info;
@@ -320,28 +327,88 @@ static void *info_run(void *arg)
 	return NULL;
 }
 
-/* INFO adds up the memory of names without their lock; ThreadSanitizer sees a plain store to it */
-static void test_names(void)
+/* The numbers of the changes have no gap, unless some were dropped */
+static u64 watch_read(struct crab_watch *watch, u64 seq)
+{
+	struct crab_change_name name[3];
+	struct crab_change change[3];
+	int i, n = crab_watch_peek(watch) ? take_changes(watch, change, name, 3) : 0;
+
+	for (i = 0; i < n; i++) {
+		seq += change[i].flags & CRAB_CHANGE_LOST ? change[i].value : 1;
+		if (change[i].seq != seq)
+			fault("a watch reports another change", change[i].seq);
+	}
+	return seq;
+}
+
+static void wake(void *arg)
+{
+}
+
+/* A read of a name of a snapshot, and one of a list: the snapshot may end at any time */
+static void names_read(void)
+{
+	struct crab_named_cursor cursor = { };
+	struct crab_blob_read read = { };
+	struct crab_named_entry entry;
+	struct crab_snap *snap;
+	int err;
+
+	if (crab_store_observe(store) < 0)
+		return;
+	snap = crab_snap_open(store);
+	err = crab_snap_named_get(store, snap, "first", 5, &read);
+	if (err && err != -ENOENT && err != -ESTALE)
+		fault("a snapshot cannot be read", -err);
+	while (crab_snap_named_next(store, snap, &cursor, &entry) == 1)
+		;
+	crab_snap_close(snap);
+}
+
+static void *observe_run(void *arg)
+{
+	const struct crab_watch_options options = { .prefix = "", .entries = 3, .wake = wake };
+	struct crab_watch *watch;
+	u64 seq;
+	u32 i;
+
+	while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
+		if (crab_store_observe(store) < 0)
+			break;
+		watch = crab_watch_open(store, &options);
+		for (i = 0, seq = 0; i < 50; i++)
+			seq = watch_read(watch, seq);
+		names_read();
+		crab_watch_close(watch);
+	}
+	return NULL;
+}
+
+/* A thread of @run while names come and go */
+static void test_names(void *(*run)(void *arg), const char *what)
 {
 	struct crab_media media = media_create(1 << 20);
 	pthread_t thread;
 
 	store = format(&media, "crab", true);
+	gate_make();
 	faults = 0;
 	running = 1;
-	pthread_create(&thread, NULL, info_run, NULL);
+	pthread_create(&thread, NULL, run, NULL);
 	for (rounds = 0; rounds < ROUNDS; rounds++)
 		name_round(rounds & 1);
 	__atomic_store_n(&running, 0, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	tap_ok(!faults && !crab_names_dram(store), "INFO while names come and go");
+	tap_ok(!faults && !crab_names_dram(store), "%s while names come and go", what);
 	store_end(store);
 }
 
 int main(void)
 {
 	test_first();
-	test_names();
+	test_names(info_run, "INFO");
+	test_names(observe_run, "watches and snapshots");
 	test_engine("crab", 4);
 	test_engine("crab", KEYS);
 	test_engine("nvtree", 4);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file tests attach of a store of blobs: numbers of the head's page that cannot be read or that
- * no store has, scans of the records that fail, and attach that is interrupted; and the verbs on records,
- * which such a store refuses in both directions and in a batch.
+ * no store has, headers of values that no store writes, scans of the records that fail, and attach
+ * that is interrupted; and the verbs on records, which such a store refuses in both directions and in
+ * a batch.
  *
  * Invariant: after an attach that has not read all records no extent is allocated.
  */
 #include "media/badmem.h"
+#include "media/crc.h"
 #include "store/blob_commit.h"
 #include "store/blob_media.h"
 #include "store/blob_snap.h"
@@ -493,6 +495,74 @@ static void test_raised(void)
 	store_abandon(store);
 }
 
+/* The header of a value, with one field that no store writes, and the right crc */
+
+#define FORGED	300U	/* bytes of the value, and one of its name */
+
+static const struct forged {
+	const char *what;
+	u32 field;
+	u64 change;	/* of the bits of the field */
+	u64 more;	/* bytes than fit the extent, plus 1; or 0: the lengths do not depend on it */
+	bool names;
+	int err;
+} forgeds[] = {
+	{ "no change", .names = true },
+	{ "no name", 3, 1ULL << 32, .names = true, .err = -EUCLEAN },
+	{ "a name that is too long", 3, 240ULL << 32, .more = 1, .names = true, .err = -EUCLEAN },
+	{ "bits above the type", 3, 1ULL << 48, .names = true, .err = -EUCLEAN },
+	{ "an extent that is full", 3, .more = 1, .names = true },
+	{ "a value that is too long", 3, .more = 2, .names = true, .err = -EUCLEAN },
+	{ "the longest name", 3, (240ULL ^ 1) << 32, .more = 1, .names = true },
+	{ "a value that is too long for it", 3, (240ULL ^ 1) << 32, .more = 2, .names = true,
+	  .err = -EUCLEAN },
+	{ .what = "no change" },
+	{ "a name in a store of keys", 3, 1ULL << 32, .err = -EUCLEAN },
+	{ "a type in a store of keys", 3, 1ULL << 40, .err = -EUCLEAN },
+	{ "an extent that is full", 3, .more = 1 },
+	{ "a value that is too long", 3, .more = 2, .err = -EUCLEAN },
+	{ "another place", 0, CRAB_LINE, .err = -EUCLEAN },
+	{ "another store", 4, 1, .err = -EUCLEAN },
+};
+
+static void forge(const struct forged *f, u64 place)
+{
+	__le64 *head = (__le64 *)(media.base + crab_extent_offset(&store->blobs->extents, place));
+	u64 lengths, name;
+	u32 crc;
+
+	head[4] = cpu_to_le64((u32)le64_to_cpu(head[4]));
+	head[f->field] ^= cpu_to_le64(f->change);
+	lengths = le64_to_cpu(head[3]);
+	name = round_up(lengths >> 32 & 0xff, sizeof(*head));
+	if (f->more)
+		lengths += crab_extent_bytes(place) - sizeof(struct crab_dblob) - name + f->more - 1 -
+			   (u32)lengths;
+	head[3] = cpu_to_le64(lengths);
+	crc = ~crab_crc32c(~0U, head, sizeof(struct crab_dblob) + name + (u32)lengths);
+	head[4] |= cpu_to_le64((u64)crc << 32);
+}
+
+static void test_forged(const struct forged *f)
+{
+	static u8 value[4096];
+	struct crab_blob_read get = { .key = 5, .buffer = value, .capacity = sizeof(value) };
+	u64 word = 0;
+	int err;
+
+	begin(f->names, false);
+	tap_check(!(f->names ? store_name_put(store, "n", 1, value, FORGED) :
+			       store_blob_put(store, 5, value, FORGED)), "put");
+	if (f->names)
+		get.key = store->blobs->names.root->key;
+	tap_check(!store->blobs->raw->lookup(store->engine, get.key, &word), "lookup");
+	forge(f, word & CRAB_PLACE_MASK);
+	err = crab_blob_load(store->blobs, word, &get);
+	tap_ok(err == f->err && crab_blob_load_head(store->blobs, word, &get) == f->err,
+	       "a value under a %s, with %s: %d", f->names ? "name" : "key", f->what, err);
+	store_abandon(store);
+}
+
 int main(void)
 {
 	u32 i;
@@ -515,5 +585,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(agains); i++)
 		test_again(&agains[i]);
 	test_raised();
+	for (i = 0; i < ARRAY_SIZE(forgeds); i++)
+		test_forged(&forgeds[i]);
 	return tap_done();
 }

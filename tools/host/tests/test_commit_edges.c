@@ -88,6 +88,10 @@ static void test_operands(void)
 	tap_check(commit.ops[1].write.existed && commit.ops[1].write.version == 7, "a version of an erase");
 	commit.ops[1].verb = CRAB_VERB_DELETE + 1;
 	tap_check(crab_blob_commit(store, &commit) == -EINVAL && commit.failed == 1, "a fourth verb");
+	commit.ops[1].verb = CRAB_VERB_DELETE;
+	commit.ops[1].write.key = 1;
+	add(CRAB_VERB_SEARCH, 3, 0);
+	tap_check(crab_blob_commit(store, &commit) == -EINVAL && commit.failed == 1, "a key twice");
 	commit.n = 0;
 	add(CRAB_VERB_DELETE, 1, 0);
 	crab_store_set_readonly(store, "test");
@@ -206,6 +210,7 @@ static void test_no_name(void)
 	tap_check(!crab_named_put(store, &first), "put");
 	write = add_name(CRAB_VERB_DELETE, "second", 6);
 	write->key = first.key;
+	add_name(CRAB_VERB_SEARCH, "first", 5);
 	add_name(CRAB_VERB_SEARCH, "third", 5)->key = first.key;
 	tap_check(!crab_named_commit(store, &commit), "a delete and a search of nothing");
 	tap_check(!write->existed && !get_name("first", 5), "the name of the key is erased");

@@ -498,6 +498,49 @@ static void test_label(void)
 	media_destroy(&media);
 }
 
+/* Another task writes a value, unless the reader has locked its key */
+static void other_puts(u64 key, u32 times)
+{
+	store->blobs->raw = own;
+	while (times-- && !crab_blob_stripe(store->blobs, key)->held)
+		tap_check(!store_blob_put(store, key, "value", 5), "put");
+	store->blobs->raw = &ops;
+}
+
+/* The word is another one each time, and its extent is used again at once */
+static int lookup_and_lose(struct crab_engine *engine, u64 key, u64 *word)
+{
+	int err;
+
+	other_puts(key, 1);
+	err = own->lookup(engine, key, word);
+	other_puts(key, 2);
+	return err;
+}
+
+static void test_lost_often(void)
+{
+	u8 value[8];
+	struct crab_blob_read get = { .key = 5, .buffer = value, .capacity = sizeof(value) };
+	struct crab_blob_entry entry = { };
+	struct crab_cursor cursor;
+	int err;
+
+	begin(STORE_BLOBS, false);
+	tap_check(!store_blob_put(store, 5, "value", 5), "put");
+	own = store->blobs->raw;
+	ops = *own;
+	ops.lookup = lookup_and_lose;
+	store->blobs->raw = &ops;
+	err = crab_blob_get(store, &get);
+	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
+	tap_check(crab_blob_list(store, &cursor, &entry, 1) == 1 && !entry.err && entry.bytes == 5, "list");
+	store->blobs->raw = own;
+	tap_check(!crab_blob_stripe(store->blobs, 5)->held, "the key remains locked");
+	tap_ok(!err && get.bytes == 5, "a reader that loses often locks the key: %d", err);
+	store_abandon(store);
+}
+
 /* A slab is sparse, but the store can only be read since */
 static void test_maintained(void)
 {
@@ -548,6 +591,7 @@ int main(void)
 	test_erased_dram();
 	test_read_anywhere();
 	test_label();
+	test_lost_often();
 	test_maintained();
 	return tap_done();
 }

@@ -5,6 +5,7 @@
  *
  *   test_evacuate
  */
+#include "store/blob_commit.h"
 #include "store/blob_media.h"
 #include "store/blob_priv.h"
 #include "store/snap.h"
@@ -36,7 +37,7 @@ static bool remains(u64 key)
 static void make(struct crab_media *media)
 {
 	*media = media_create(CRAB_POOL_OFFSET + LEAVES * LEAF_BYTES);
-	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS);
+	store = store_make(media, "crab", "slotted", LEAF_BYTES, STORE_BLOBS | STORE_COMMITS);
 }
 
 static void begin(struct crab_media *media)
@@ -51,8 +52,8 @@ static void begin(struct crab_media *media)
 	tap_check(store->blobs->extents.lent > 2 && crab_blobs_want(store), "no slab is sparse");
 }
 
-/* Values that remain, and no others */
-static void end(u64 seed)
+/* Values of these lengths that remain, and no others */
+static void end(u64 seed, u32 bytes)
 {
 	u8 buffer[BYTES];
 	u64 key;
@@ -62,6 +63,7 @@ static void end(u64 seed)
 		int err = crab_blob_get(store, &get);
 
 		tap_check(err == (remains(key) ? 0 : -ENOENT), "seed %llu, get %llu: %d", seed, key, err);
+		tap_check(err || get.bytes == bytes, "seed %llu: %u bytes of %llu", seed, get.bytes, key);
 	}
 	store_check_good(store);
 	store_end(store);
@@ -95,12 +97,12 @@ static void snap_task(void *arg)
 	}
 }
 
-static void run(u64 seed, void (*task)(void *arg))
+static void run(u64 seed, void (*task)(void *arg), void (*other)(void *arg))
 {
 	const struct tasks_plan plan = { .seed = seed * 7919, .pace = 1 + seed % 60 };
 
 	tasks_add(task, NULL);
-	tasks_add(snap_task, NULL);
+	tasks_add(other, NULL);
 	tap_check(tasks_run(&plan) == TASKS_DONE, "the tasks come to no end");
 }
 
@@ -111,13 +113,48 @@ static void test_maintain(void)
 
 	for (seed = 1; seed <= SEEDS; seed++) {
 		begin(&media);
-		run(seed, maintain_task);
+		run(seed, maintain_task, snap_task);
 		maintain_task(NULL);
 		tap_check(store->blobs->extents.lent == 1, "seed %llu: %llu slabs remain", seed,
 			  store->blobs->extents.lent);
-		end(seed);
+		end(seed, BYTES);
 	}
 	tap_ok(true, "slabs are emptied once the snapshots are closed, with %u seeds", SEEDS);
+}
+
+static void rewrite_task(void *arg)
+{
+	u64 key;
+
+	for (key = 0; key < VALUES; key += REMAIN)
+		tap_check(!put(key, BYTES - 1), "put %llu", key);
+}
+
+static void commit_task(void *arg)
+{
+	static struct crab_blob_commit commit = { .n = 1 };
+	u64 key;
+
+	for (key = 0; key < VALUES; key += REMAIN) {
+		commit.ops[0] = (struct crab_blob_op){
+			.verb = CRAB_VERB_INSERT, .write = { .key = key, .data = value, .bytes = BYTES - 1 },
+		};
+		tap_check(!crab_blob_commit(store, &commit), "commit %llu", key);
+	}
+}
+
+/* A value that is moved while another one replaces it does not come back */
+static void test_rewrite(void (*task)(void *arg), const char *how)
+{
+	struct crab_media media;
+	u64 seed;
+
+	for (seed = 1; seed <= SEEDS; seed++) {
+		begin(&media);
+		run(seed, maintain_task, task);
+		end(seed, BYTES - 1);
+	}
+	tap_ok(true, "values that %s replaces while they are moved, with %u seeds", how, SEEDS);
 }
 
 /* The pool has no leaf for another slab */
@@ -142,10 +179,10 @@ static void test_put(void)
 		take_leaves(store->engine->pool);
 		/* Writes pass the gate in any case */
 		tap_check(crab_store_observe(store) >= 0, "observe");
-		run(seed, put_task);
+		run(seed, put_task, snap_task);
 		crab_store_unobserve(store);
 		tap_check(!large, "seed %llu: put: %d", seed, large);
-		end(seed);
+		end(seed, BYTES);
 	}
 	tap_ok(true, "a put empties a slab, whichever snapshots are opened, with %u seeds", SEEDS);
 }
@@ -231,6 +268,8 @@ int main(void)
 {
 	crab_host_cpus = 1;
 	test_maintain();
+	test_rewrite(rewrite_task, "a put");
+	test_rewrite(commit_task, "a commit");
 	test_put();
 	test_late();
 	return tap_done();

@@ -235,11 +235,14 @@ static void test_meanwhile(void)
 static void test_other_name(const char *other)
 {
 	struct crab_blob_write write = write_of(other);
+	struct crab_check_report report;
 
 	begin();
 	tap_check(!put("ab") && !put("x"), "put");
 	write.key = key_of("ab");
 	tap_check(!crab_blob_put(store, &write), "a blob of another name");
+	tap_check(!crab_store_check(store, &report) && strstr(report.damage.what, "is not its own"), "%s",
+		  report.damage.what);
 	tap_check(get("ab", 8) == -EUCLEAN && get("ab", 0) == -EUCLEAN, "it is that of the name");
 	tap_ok(!get("x", 8) && get("x", 0) == -EMSGSIZE, "the name %s under the key of another one", other);
 	end();
@@ -278,14 +281,21 @@ static void test_keys(void)
 static void test_unnamed(void)
 {
 	struct crab_named_cursor cursor = { .bytes = 0 };
+	struct crab_blob_read read = { .capacity = 0 };
 	struct crab_named_entry entry;
+	struct crab_snap *snap;
+	int err;
 
 	begin();
 	tap_check(!put("a"), "put");
 	store->blobs->unnamed = true;
 	tap_check(!get("a", 8) && get("b", 8) == -EUCLEAN, "get");
 	tap_check(crab_named_next(store, &cursor, &entry) == 1, "the name that is known");
-	tap_ok(crab_named_next(store, &cursor, &entry) == -EUCLEAN, "a store with an unknown name");
+	tap_check(crab_named_next(store, &cursor, &entry) == -EUCLEAN, "the other one");
+	snap = snap_open();
+	err = crab_snap_named_get(store, snap, "b", 1, &read);
+	crab_snap_close(snap);
+	tap_ok(err == -EUCLEAN, "a store with an unknown name, which a snapshot may have, too: %d", err);
 	end();
 }
 
@@ -354,6 +364,19 @@ static int same_get(struct crab_snap *snap, u32 n)
 	return err ?: get.type;
 }
 
+/* A name with a key above those of @n, which cannot be read */
+static void damage_above(u32 n)
+{
+	char text[SAME_CRC_BYTES], name[] = "a";
+	u64 word = 0;
+
+	same_crc(n, text);
+	while (crab_name_key(name, 1) < crab_name_key(text, SAME_CRC_BYTES))
+		name[0]++;
+	tap_check(!put(name) && !raw->lookup(store->engine, key_of(name), &word), "put of a higher name");
+	media.base[crab_extent_offset(&store->blobs->extents, word & CRAB_PLACE_MASK)] ^= 1;
+}
+
 /* A name that was erased under two keys is not the last one of its crc; then it cannot be read */
 static void test_several(void)
 {
@@ -365,6 +388,7 @@ static void test_several(void)
 	begin();
 	same_put(1, 11);
 	same_put(2, 12);
+	damage_above(1);
 	same_crc(1, text);
 	raw->lookup(store->engine, crab_name_key(text, SAME_CRC_BYTES), &word);
 	snap = snap_open();
@@ -461,6 +485,27 @@ static void test_lost_beginning(void)
 	end();
 }
 
+/* The key of a name that was erased becomes that of another one: a snapshot has the first one only */
+static void test_next_beginning(u32 was, u32 now)
+{
+	static const char name[] = "\xff\xff\xff\xff\0";
+	struct crab_blob_write erase = { .name = name, .name_bytes = was };
+	struct crab_blob_read read = { .capacity = 0 };
+	struct crab_snap *snap;
+	int err;
+
+	begin();
+	tap_check(!store_name_put(store, name, was, "v", 1), "put");
+	snap = snap_open();
+	tap_check(!crab_named_erase(store, &erase) && !store_name_put(store, name, now, "v", 1), "writes");
+	tap_check(store->blobs->names.root->key == erase.key, "another key");
+	err = crab_snap_named_get(store, snap, name, now, &read);
+	tap_ok(err == -ENOENT && crab_snap_named_get(store, snap, name, was, &read) == -EMSGSIZE,
+	       "a name of %u bytes with the key that one of %u had in a snapshot: %d", now, was, err);
+	crab_snap_close(snap);
+	end();
+}
+
 /* As much memory as the limit allows, and then one name more */
 static void test_limit(void)
 {
@@ -509,6 +554,8 @@ int main(void)
 	test_several();
 	test_lost_twin();
 	test_lost_beginning();
+	test_next_beginning(5, 4);
+	test_next_beginning(4, 5);
 	test_limit();
 	return tap_done();
 }

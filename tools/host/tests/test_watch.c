@@ -458,6 +458,23 @@ static void test_stripes(void)
 	store_end(store);
 }
 
+/* Each write of a value wakes the reader, if it is in the range */
+static void test_values(void)
+{
+	struct crab_media media = media_create(1 << 18);
+	struct crab_store *store = store_make(&media, "crab", "", 512, STORE_BLOBS);
+	struct crab_watch *watch = open_watch(store, 5, 5, 8);
+	struct crab_change got[4];
+
+	wakes = 0;
+	tap_check(!store_blob_put(store, 5, "a", 1) && wakes == 1, "%u wakes for a put", wakes);
+	tap_check(!store_blob_put(store, 6, "a", 1) && wakes == 1, "%u wakes for another key", wakes);
+	tap_check(!store_blob_erase(store, 5) && wakes == 2, "%u wakes for an erase", wakes);
+	tap_ok(take_changes(watch, got, NULL, 4) == 2, "a watch of values wakes its reader for each change");
+	crab_watch_close(watch);
+	store_end(store);
+}
+
 int main(void)
 {
 	u32 i;
@@ -474,5 +491,6 @@ int main(void)
 	test_no_page();
 	test_queue();
 	test_stripes();
+	test_values();
 	return tap_done();
 }
