@@ -110,6 +110,23 @@ static __always_inline bool crab_load_is(const struct crab_media *media, const _
 }
 
 /**
+ * crab_load_again() - load a word of the media that was loaded before barrier()
+ * @media: the media
+ * @p: as of crab_load()
+ *
+ * Context: no other CPU stores the word. The load is not volatile: it may be an operand.
+ * Return: as of crab_load().
+ */
+static __always_inline u64 crab_load_again(const struct crab_media *media, const __le64 *p)
+{
+	u64 value;
+
+	if (crab_hook_load(media, p, &value))
+		return value;
+	return le64_to_cpu(*p);
+}
+
+/**
  * crab_store() - store one word of the media; atomic, and not yet durable
  * @flow: the caller's flow
  * @p: aligned to 8, inside the media

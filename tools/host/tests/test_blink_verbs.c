@@ -9,6 +9,7 @@
 #include <linux/minmax.h>
 
 #include "engines/clfb/clfb.h"
+#include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "shadow/shadow.h"
 #include "blink.h"
@@ -51,6 +52,9 @@ static const struct shape {
 	{ "nvtree", "append", 128, 64, 30, 15, 0, BIT(ONES) },
 	{ "nvtree", "append", 512, 16, 58, 195, 0, BIT(ONES) },
 	{ "crab", "slotted", 512, 16, 58, 195, 0, LIMITS },
+	{ "fastfair", "shift", 128, 64, 30, 15, 3, ALL },
+	{ "fastfair", "shift", 512, 16, 58, 195, 0, ALL },
+	{ "fastfair", "shift", 512, 4, 27, 35, 0, ALL },
 };
 
 static const struct shape *shape;
@@ -251,6 +255,29 @@ static void freeze(u64 key)
 	d->head.next |= cpu_to_le64(EA_LINK_MARK);
 }
 
+/* `shift`: the traces of a power cut in an insert, and before a node got its entry */
+static void leave_traces(void)
+{
+	struct ff *ff = ff_of(store->engine);
+	const struct crab_side *side;
+	struct ff_dnode *d;
+	u64 n;
+
+	for (n = 0; n < ff->base.geo.leaves; n++) {
+		side = crab_side(&ff->sides, n);
+		d = ff_media(ff, n);
+		if (!side || side->flags != FF_USED || !side->count || side->count == ff->slots)
+			continue;
+		if (d->head.own) {
+			d->slot[side->count - 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+			continue;
+		}
+		if (side->count + 1U < ff->slots)
+			d->slot[side->count + 1].key = cpu_to_le64(CRAB_KEY_EMPTY);
+		d->slot[side->count] = d->slot[side->count - 1];
+	}
+}
+
 /* After a power cut */
 static int again(u64 key, u64 *gets)
 {
@@ -258,6 +285,8 @@ static int again(u64 key, u64 *gets)
 
 	if (!strcmp(shape->layout, "eadr"))
 		freeze(key);
+	if (!strcmp(shape->layout, "shift"))
+		leave_traces();
 	crab_store_abandon(store);
 	store = attach(&report);
 	return IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD ? -EUCLEAN : 0;
@@ -480,6 +509,8 @@ static void shape_begin(void)
 		lose(STEP, highest / 2, 3 * STEP);
 	if (!strcmp(shape->layout, "eadr"))
 		lose_leaf();
+	if (!strcmp(shape->layout, "shift") && shape->tiny)	/* leaves with one record */
+		lose(2 * STEP, highest / 2, 6 * STEP);
 	crab_store_detach(store);
 	image = malloc(media.size);
 	memcpy(image, media.base, media.size);
