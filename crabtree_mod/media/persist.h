@@ -95,36 +95,6 @@ static __always_inline u64 crab_load(const struct crab_media *media, const __le6
 }
 
 /**
- * crab_load_is() - does a word of the media have a value? It is loaded twice
- * @media: the media
- * @p: as of crab_load()
- * @value: the value, which media that changes may show once
- *
- * Context: any.
- * Return: true if both loads returned it.
- */
-static __always_inline bool crab_load_is(const struct crab_media *media, const __le64 *p,
-					 u64 value)
-{
-	return crab_load(media, p) == value && crab_load(media, p) == value;
-}
-
-/**
- * crab_load_settled() - load a word that failing memory may return otherwise once
- * @media: the media
- * @p: as of crab_load()
- *
- * Context: any.
- * Return: the value of two loads; if they differ, that of a third.
- */
-static __always_inline u64 crab_load_settled(const struct crab_media *media, const __le64 *p)
-{
-	u64 value = crab_load(media, p);
-
-	return likely(crab_load(media, p) == value) ? value : crab_load(media, p);
-}
-
-/**
  * crab_store() - store one word of the media; atomic, and not yet durable
  * @flow: the caller's flow
  * @p: aligned to 8, inside the media

@@ -143,7 +143,7 @@ c --image later put 2099 1
 t "diff goes on after a damaged range" 3 '^\+ 2099 1$' '^crabctl: file:harmed: diff: keys [0-9]+ to [0-9]+ not compared: the media is damaged' \
 	c diff file:harmed file:later
 truth "and prints the difference after it, and no other" [ "$(cat out)" = '+ 2099 1' ]
-t "it says that it is not complete" 3 - '^crabctl: diff: not complete: 1 damaged part was not compared$' c diff file:harmed file:later
+t "it reports that it is not complete" 3 - '^crabctl: diff: not complete: 1 damaged part was not compared$' c diff file:harmed file:later
 truth "the other way round" [ "$(c diff file:later file:harmed 2> err)" = '- 2099 1' ]
 t "diff of two that are damaged there" 3 '' '^crabctl: diff: not complete: 2 damaged parts were' c diff file:harmed file:harmed
 t "diff needs two" 2 '' 'NEW is missing' c diff s

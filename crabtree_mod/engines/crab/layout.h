@@ -21,6 +21,7 @@
 #include "check.h"
 #include "layout_read.h"
 #include "layout_write.h"
+#include "media/again.h"
 
 /**
  * crab_layout_init() - choose the layout of a tree that is being attached

@@ -8,6 +8,7 @@
 #define CRABTREE_ENGINES_CRAB_VERIFY_H
 
 #include "leaf.h"
+#include "media/again.h"
 
 /**
  * crab_smo_verify_memory() - verify that no memory has failed under the attached store

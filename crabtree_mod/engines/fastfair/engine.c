@@ -69,19 +69,19 @@ static int leaf_missing(const struct ff_op *op, u32 slot)
 	return -ENOENT;
 }
 
-/* Reads @key in the leaf; -EBUSY: it may be in the next one; -EAGAIN: not without the lock */
+/*
+ * Reads @key in the leaf; -EBUSY: it may be in the next one; -EAGAIN: not without the lock. No slot
+ * is void by R1: such reads have the lock
+ */
 static int leaf_lookup(const struct ff *ff, const struct ff_node *leaf, u64 key, u64 *value)
 {
 	u64 at = CRAB_KEY_EMPTY;
 	u32 i = ff_first(ff, leaf->number, key, &at);
 
-	if (at != key || i == ff->slots) {
-		if (at != CRAB_KEY_EMPTY && i < ff->slots)
-			return -ENOENT;
-		return i < READ_ONCE(leaf->side->count) ? -EAGAIN : -EBUSY;
-	}
-	if (i + 1 < ff->slots && ff_key(ff, leaf->number, i + 1) == key)
-		i++;		/* R1 */
+	if (unlikely(!ff_first_holds(ff, leaf, key, i, at)))
+		return -EAGAIN;
+	if (at != key)
+		return at == CRAB_KEY_EMPTY ? -EBUSY : -ENOENT;
 	*value = ff_value(ff, leaf->number, i);
 	return 0;
 }
@@ -185,7 +185,8 @@ static int leaf_put(struct ff_op *op, u64 key, u64 value, enum crab_insert_mode 
 	if (!old->existed)
 		return mode & CRAB_INSERT_NEEDS ? leaf_missing(op, slot) :
 		       leaf_add(op, slot, key, value, sibling);
-	old->value = ff_value(op->ff, leaf->number, slot);
+	old->value = crab_load_settled(op->ff->base.media,
+				       &ff_slot(op->ff, leaf->number, slot)->value);
 	err = crab_insert_decide(mode, old, &value);
 	if (err)
 		return err;
@@ -267,7 +268,8 @@ static int leaf_remove(struct ff_op *op, u64 key, struct crab_old *old, bool *sp
 	err = crab_ff_verify_shift(op->ff, leaf, slot + 1);
 	if (err)
 		return err;
-	old->value = ff_value(op->ff, leaf->number, slot);
+	old->value = crab_load_settled(op->ff->base.media,
+				       &ff_slot(op->ff, leaf->number, slot)->value);
 	crab_side_begin(leaf->side);
 	crab_ff_shift_out(op, leaf, slot);
 	crab_side_end(leaf->side);

@@ -267,11 +267,16 @@ static __always_inline u32 ff_scan(const struct ff *ff, u64 number, u64 key, u64
  * Context: the node is locked, or the read is validated afterwards.
  * Return: the slot, or ff.slots.
  */
-static inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
+static __always_inline u32 ff_first(const struct ff *ff, u64 number, u64 key, u64 *at)
 {
-	if (unlikely(ff->tuning.binary))
-		return crab_ff_halve(ff, number, key, at);
-	return ff_scan(ff, number, key, at, false);
+	u64 found = CRAB_KEY_EMPTY;	/* so that @at stays in a register */
+	u32 i;
+
+	if (likely(!ff->tuning.binary))
+		return ff_scan(ff, number, key, at, false);
+	i = crab_ff_halve(ff, number, key, &found);
+	*at = found;
+	return i;
 }
 
 static inline bool ff_begins_line(const struct ff_dslot *slot)

@@ -50,14 +50,15 @@ static noinline int find_unused(const struct crab_side *side)
 	return READ_ONCE(side->flags) & FF_BAD ? -EUCLEAN : -EAGAIN;
 }
 
-/* As crab_ff_enter() */
-static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, u64 low,
+/* As crab_ff_enter(); @sure: a lowest key that reads otherwise the next time is not right */
+static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, u64 low, bool sure,
 				      struct ff_node *node)
 {
 	const struct crab_media *media = ff->base.media;
 	u64 number = (link & CRAB_LINK_MASK) - 1;
 	struct crab_side *side = crab_side(&ff->sides, number);
 	const struct ff_dnode *d;
+	const __le64 *at;
 	u64 lowest;
 
 	if (unlikely(!side))
@@ -67,8 +68,11 @@ static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, 
 	if (unlikely(!crab_link_holds(media, &ff->base.geo, link)))
 		return -EAGAIN;
 	d = ff_media(ff, number);
-	lowest = crab_load(media, &d->head.low);
+	at = &d->head.low;
+	lowest = crab_load(media, at);
 	if (unlikely(crab_load(media, &d->head.own) != level || lowest > low))
+		return -EAGAIN;
+	if (sure && unlikely(crab_load(media, at) != lowest))
 		return -EAGAIN;
 	*node = (struct ff_node) {
 		.side = side, .number = number, .link = link, .level = level, .low = lowest,
@@ -78,7 +82,7 @@ static __always_inline int find_enter(const struct ff *ff, u64 link, u32 level, 
 
 int crab_ff_enter(const struct ff *ff, u64 link, u32 level, u64 low, struct ff_node *node)
 {
-	return find_enter(ff, link, level, low, node);
+	return find_enter(ff, link, level, low, true, node);
 }
 
 /* As crab_ff_enter(), to a node of any level */
@@ -212,13 +216,17 @@ u32 crab_ff_halve(const struct ff *ff, u64 number, u64 key, u64 *at)
 static u64 find_child(const struct ff *ff, u64 key, struct ff_find *find, bool *last)
 {
 	const struct crab_media *media = ff->base.media;
-	u64 at = CRAB_KEY_EMPTY, number = find->node.number;
+	u64 at = CRAB_KEY_EMPTY, found = at, number = find->node.number;
 	struct ff_dnode *d = ff_media(ff, number);
-	u32 i = unlikely(ff->tuning.binary) ? crab_ff_halve(ff, number, key + 1, &at) :
-					      ff_scan(ff, number, key + 1, &at, true);
+	u32 i;
 
-	if (unlikely(ff->tuning.binary))
+	if (likely(!ff->tuning.binary)) {
+		i = ff_scan(ff, number, key + 1, &at, true);
+	} else {
+		i = crab_ff_halve(ff, number, key + 1, &found);
+		at = found;
 		smp_rmb();	/* as the acquire loads of ff_scan(): the keys before the link */
+	}
 	*last = i == ff->slots || at == CRAB_KEY_EMPTY;
 	if (!*last && at <= find->high) {
 		find->high = at;
@@ -242,7 +250,7 @@ static int find_down(const struct ff *ff, u64 key, struct ff_find *find, bool ex
 		if (find->node.number != was)
 			return --*hops ? 0 : -EAGAIN;
 	}
-	return find_enter(ff, link, find->node.level - 1, key, &find->node);
+	return find_enter(ff, link, find->node.level - 1, key, false, &find->node);
 }
 
 /* The first entry in memory of @level that is not above @key, or where it would be */
@@ -269,7 +277,7 @@ static u64 extra_at(const struct ff *ff, u64 key, u32 level)
 static bool extra_enter(const struct ff *ff, const struct ff_extra *extra, u64 key,
 			struct ff_node *node)
 {
-	if (find_enter(ff, extra->link, extra->level, key, node) || node->low != extra->low)
+	if (find_enter(ff, extra->link, extra->level, key, false, node) || node->low != extra->low)
 		return false;
 	/* Pairs with smp_store_release() in fresh_begin(): the flags may be of another node */
 	smp_rmb();
@@ -331,14 +339,22 @@ static u64 exact_hops(const struct ff *ff)
 	return ff->gaps ? ff->nodes + FIND_HOPS : FIND_HOPS;
 }
 
-int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
+static int find_exact(const struct ff *ff, u64 key, u32 level, struct ff_find *find)
 {
 	u64 hops = exact_hops(ff);
-	int err;
+	int err = find_node(ff, key, level, find, true, &hops);
 
-	err = find_node(ff, key, level, find, true, &hops);
 	if (!err)
 		err = find_right(ff, key, find, true, &hops);
+	return err ?: ff_low_holds(ff, &find->node) ? 0 : -EAGAIN;
+}
+
+int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)
+{
+	int err = find_exact(ff, key, level, find);
+
+	if (err == -EAGAIN)	/* a word may have read otherwise once */
+		err = find_exact(ff, key, level, find);
 	if (err && err != -ENOENT)
 		return crab_ff_damaged(ff, 0, "a link does not lead to its node");
 	return err;
@@ -441,14 +457,30 @@ void crab_ff_leaf_unlock(struct ff_op *op)
 	crab_rcu_leave();
 }
 
+/* As ff_first(), or a slot after the end of all: a word read otherwise, once or also now */
+static noinline u32 first_again(const struct ff *ff, const struct ff_node *node, u64 key, u64 *at)
+{
+	u32 i;
+
+	*at = CRAB_KEY_EMPTY;
+	i = crab_ff_halve(ff, node->number, key, at);
+	/* crab_ff_halve() does not read the end of the slots */
+	if (*at == CRAB_KEY_EMPTY && i < ff->slots && ff_key(ff, node->number, i) != *at)
+		return ff->slots + 1;
+	return ff_first_holds(ff, node, key, i, *at) ? i : ff->slots + 1;
+}
+
 bool crab_ff_slot_of(const struct ff *ff, const struct ff_node *node, u64 key, u32 *slot)
 {
-	u64 at = CRAB_KEY_EMPTY;
+	u64 at = CRAB_KEY_EMPTY, found;
 	u32 i = ff_first(ff, node->number, key, &at);
 
-	if (unlikely(at == CRAB_KEY_EMPTY) && i < node->side->count)
-		i = ff->slots + 1;
-	if (i + 1 < ff->slots && at == key && ff_key(ff, node->number, i + 1) == key)
+	if (unlikely(!ff_first_holds(ff, node, key, i, at))) {
+		i = first_again(ff, node, key, &found);
+		at = found;
+	}
+	if (unlikely(ff->torn) && i + 1 < ff->slots && at == key &&
+	    ff_key(ff, node->number, i + 1) == key)
 		i++;		/* of two equal neighbours the left one is void */
 	*slot = i;
 	return i < ff->slots && at == key;

@@ -63,6 +63,7 @@ int crab_ff_format(struct crab_flow *flow, const struct crab_geometry *geo)
 static bool attach_load(struct ff_walk *walk, struct ff_node *node)
 {
 	struct ff *ff = walk->ff;
+	u64 birth;
 
 	if (!crab_pool_mark(&ff->pool, node->number))
 		return false;
@@ -72,8 +73,8 @@ static bool attach_load(struct ff_walk *walk, struct ff_node *node)
 		return false;
 	}
 	node->side->flags = FF_USED;
-	ff->birth = max(ff->birth, crab_load(ff->base.media,
-					     &ff_media(ff, node->number)->head.birth));
+	birth = crab_load_settled(ff->base.media, &ff_media(ff, node->number)->head.birth);
+	ff->birth = max(ff->birth, birth);
 	ff->levels = max(ff->levels, node->level + 1);
 	ff->nodes++;
 	return true;
@@ -157,7 +158,10 @@ static int attach_read(struct ff *ff)
 
 	if (err)
 		return err;
+	/* Twice: the walk has found a root, perhaps, and a word may read otherwise once */
 	ff->headless = !crab_head_load(ff->base.media, CRAB_HEAD_OFFSET, ff->base.geo.store_id,
+				       &head) &&
+		       !crab_head_load(ff->base.media, CRAB_HEAD_OFFSET, ff->base.geo.store_id,
 				       &head);
 	crab_pool_spoil_bad(&ff->pool, ff->base.media, &ff->base.geo);
 	crab_damage_note_births(&ff->base.damage, ff->birth);

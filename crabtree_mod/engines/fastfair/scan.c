@@ -67,12 +67,13 @@ static __always_inline bool part_read_last(const struct ff *ff, const struct ff_
 
 	i = min(ff_first(ff, leaf->number, end + 1, &at), count);
 	part->n = 0;
-	if (i < count && unlikely(!may_end(ff, at, part->high)))
+	if (i < count && unlikely(!may_end(ff, at, part->high) ||
+				  ff_key(ff, leaf->number, i) != at))
 		return false;
 	if (unlikely(!i))
 		return low_holds(ff, leaf);
 	part->n = 1;
-	key = ff_key(ff, leaf->number, i - 1);
+	key = crab_load_settled(ff->base.media, &ff_slot(ff, leaf->number, i - 1)->key);
 	*part->records = (struct crab_record) {
 		.key = key, .value = ff_value(ff, leaf->number, i - 1),
 	};
@@ -96,6 +97,9 @@ static __always_inline const struct ff_dslot *part_first(const struct ff *ff,
 	u64 at;
 	u32 i = start > leaf->low ? ff_first(ff, leaf->number, start, &at) : 0;
 
+	/* A word may have read otherwise once */
+	if (unlikely(i && ff_key(ff, leaf->number, i - 1) >= start))
+		i = crab_ff_halve(ff, leaf->number, start, &at);
 	return ff_slot(ff, leaf->number, i);
 }
 
@@ -115,7 +119,7 @@ static __always_inline bool part_read_all(const struct ff *ff, const struct ff_n
 	stop = behind - slot > (long)part->cap ? slot + part->cap : behind;
 	for (; slot < stop; slot++) {
 		key = crab_load(media, &slot->key);
-		if (unlikely(key < next) && to > part->records && key == to[-1].key) {
+		if (unlikely(key < next) && ff->torn && to > part->records && key == to[-1].key) {
 			to--;		/* R1 */
 			stop += stop < behind;
 		} else if (key < next || key > end) {
@@ -128,7 +132,8 @@ static __always_inline bool part_read_all(const struct ff *ff, const struct ff_n
 	part->whole = slot >= behind;
 	if (unlikely(ff->torn) && slot == stop && slot < behind)
 		part_read_twin(ff, slot, part);
-	return slot >= stop || (key > end && may_end(ff, key, part->high));
+	return slot >= stop || (key > end && may_end(ff, key, part->high) &&
+				crab_load(media, &slot->key) == key);
 }
 
 /* Reads the records of a leaf below @high; false: the media has changed */
@@ -201,7 +206,7 @@ static int part_held(struct ff_op *op, u64 key, struct part *part)
 
 	if (err)
 		return err;
-	if (part->high <= key)
+	if (part->high <= key || !ff_low_holds(ff, leaf))
 		return crab_ff_damaged(ff, leaf->number, "its range ends below a key of it");
 	/* keys from the next entry on may belong to a quarantined inner node */
 	high = min(part->high, op->find.high);
@@ -233,6 +238,14 @@ static int part_locked(struct ff *ff, u64 key, struct part *part)
 	return err;
 }
 
+/* As crab_ff_find(), of a leaf whose lowest key reads the same again: reads depend on it */
+static int part_find(const struct ff *ff, u64 key, struct ff_find *find)
+{
+	int err = crab_ff_find(ff, key, 0, find);
+
+	return err ?: ff_low_holds(ff, &find->node) ? 0 : -EAGAIN;
+}
+
 /* Tests whether reads may follow the list of leaves, past the entries */
 static bool may_follow(const struct ff *ff)
 {
@@ -247,7 +260,7 @@ static int part_of(struct ff *ff, u64 key, struct part *part)
 	int err;
 
 	crab_rcu_enter();
-	err = may_follow(ff) ? crab_ff_find(ff, key, 0, &find) : -EAGAIN;
+	err = may_follow(ff) ? part_find(ff, key, &find) : -EAGAIN;
 	if (!err)
 		do
 			err = part_one(ff, &find, key, part);
@@ -302,7 +315,7 @@ static int scan_run(struct ff *ff, struct part *part)
 	int err;
 
 	crab_rcu_enter();
-	err = may_follow(ff) ? crab_ff_find(ff, part->start, 0, &find) : -EAGAIN;
+	err = may_follow(ff) ? part_find(ff, part->start, &find) : -EAGAIN;
 	while (err >= 0 && hops-- && part_is_left(part)) {
 		err = part_one(ff, &find, part->start, part);
 		if (!err)

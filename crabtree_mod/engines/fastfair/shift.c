@@ -28,7 +28,7 @@
  *
  * Before a write shifts, crab_ff_verify_shift() reads a key of each line that will move, for memory
  * that reads all ones would end the slots there. The shift reads them again, because there is no
- * room for a copy: it would store ones that a word reads only then.
+ * room for a copy: each word twice. If the two loads differ, a third one counts.
  *
  * Invariant: crab_side.count is the number of slots before the end.
  *
@@ -54,11 +54,30 @@ static __always_inline void slot_store(struct crab_flow *flow, struct ff_dslot *
 	}
 }
 
+/* Stores the third loads if the first two differ: the old place is overwritten next */
 static __always_inline void slot_copy(struct crab_flow *flow, struct ff_dslot *to,
 				      const struct ff_dslot *from, bool value_first)
 {
-	slot_store(flow, to, crab_load(flow->media, &from->key),
-		   crab_load(flow->media, &from->value), value_first);
+	u64 key = crab_load(flow->media, &from->key);
+	u64 value = crab_load(flow->media, &from->value);
+
+	barrier();
+	if (unlikely(key + value - crab_load_again(flow->media, &from->key) -
+		     crab_load_again(flow->media, &from->value))) {
+		key = crab_load(flow->media, &from->key);
+		value = crab_load(flow->media, &from->value);
+	}
+	slot_store(flow, to, key, value, value_first);
+}
+
+static __always_inline void slot_right(struct crab_flow *flow, struct ff_dslot *to)
+{
+	slot_copy(flow, to, to - 1, true);
+}
+
+static __always_inline void slot_left(struct crab_flow *flow, struct ff_dslot *to)
+{
+	slot_copy(flow, to, to + 1, false);
 }
 
 /* The line of @at will not be written again: durable before the neighbouring line is */
@@ -96,30 +115,60 @@ static void end_before(struct ff_op *op, const struct ff_node *node, u32 end)
 	crab_fence(op->flow, CRAB_P10_ENDED);
 }
 
+/* Adds what a loop has done. It has its own flow, so that the compiler leaves its counts out */
+static __always_inline void flow_add(struct crab_flow *flow, u64 slots, unsigned long bytes)
+{
+	flow->orders += 2 * slots;
+	flow->lines += bytes / CRAB_LINE;
+	flow->fences += bytes / CRAB_LINE;
+}
+
 /* Copies the slots from @from to @to - 1 one slot to the right, the last one first */
 static void slots_right(struct crab_flow *own, struct ff_dslot *from, struct ff_dslot *to)
 {
-	struct crab_flow flow = *own;	/* counts in registers between the barriers */
+	struct crab_flow flow = { .media = own->media };
+	struct ff_dslot *line = ff_line(to);
 
-	for (; to > from; to--) {
-		slot_copy(&flow, to, to - 1, true);
-		if (ff_begins_line(to))
-			line_done(&flow, to);
+	flow_add(own, to - from, (u8 *)line - (u8 *)ff_line(from));
+	if (line > from) {
+		for (; to >= line; to--)
+			slot_right(&flow, to);
+		line_done(&flow, line);
+		while ((line -= FF_LINE_SLOTS) > from) {
+			slot_right(&flow, line + 3);
+			slot_right(&flow, line + 2);
+			slot_right(&flow, line + 1);
+			slot_right(&flow, line);
+			line_done(&flow, line);
+		}
+		to = line + 3;
 	}
-	*own = flow;
+	for (; to > from; to--)
+		slot_right(&flow, to);
 }
 
 /* Copies the slots from @to + 1 to @end one slot to the left, the first one first */
 static void slots_left(struct crab_flow *own, struct ff_dslot *to, struct ff_dslot *end)
 {
-	struct crab_flow flow = *own;	/* counts in registers between the barriers */
+	struct crab_flow flow = { .media = own->media };
+	struct ff_dslot *line = ff_line(end);
 
-	for (; to < end; to++) {
-		slot_copy(&flow, to, to + 1, false);
-		if (ff_begins_line(to + 1))
-			line_done(&flow, to);
+	flow_add(own, end - to, (u8 *)line - (u8 *)ff_line(to));
+	if (to < line) {
+		do
+			slot_left(&flow, to);
+		while (!ff_begins_line(++to));
+		line_done(&flow, to - 1);
+		for (; to < line; to += FF_LINE_SLOTS) {
+			slot_left(&flow, to);
+			slot_left(&flow, to + 1);
+			slot_left(&flow, to + 2);
+			slot_left(&flow, to + 3);
+			line_done(&flow, to + 3);
+		}
 	}
-	*own = flow;
+	for (; to < end; to++)
+		slot_left(&flow, to);
 }
 
 void crab_ff_shift_in(struct ff_op *op, const struct ff_node *node, u32 pos, u64 key, u64 value)

@@ -9,6 +9,12 @@
 
 #include "tree.h"
 
+/* The first slot of the same line */
+static inline struct ff_dslot *ff_line(const struct ff_dslot *slot)
+{
+	return (struct ff_dslot *)((unsigned long)slot & ~(CRAB_LINE - 1UL));
+}
+
 /**
  * crab_ff_shift_in() - insert a slot by shifting to the right (P6; above the leaves P13)
  * @op: the write

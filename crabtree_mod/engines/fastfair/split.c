@@ -169,13 +169,14 @@ int crab_ff_verify(struct ff *ff, const struct ff_node *node, u64 high)
 
 int crab_ff_verify_shift(struct ff *ff, const struct ff_node *node, u32 pos)
 {
-	u32 count = node->side->count;
+	const struct ff_dslot *slot = ff_slot(ff, node->number, pos);
+	const struct ff_dslot *end = ff_slot(ff, node->number, node->side->count);
 
-	while (pos < count && ff_key(ff, node->number, pos) != CRAB_KEY_EMPTY)
-		pos = round_down(pos + FF_LINE_SLOTS, FF_LINE_SLOTS);
-	if (likely(pos >= count))
-		return 0;
-	return crab_ff_damaged(ff, node->number, "its slots do not end where they did");
+	for (; slot < end; slot = ff_line(slot) + FF_LINE_SLOTS)
+		if (unlikely(crab_load_is(ff->base.media, &slot->key, CRAB_KEY_EMPTY)))
+			return crab_ff_damaged(ff, node->number,
+					       "its slots do not end where they did");
+	return 0;
 }
 
 bool crab_ff_is_copied(const struct ff *ff, const struct ff_node *node, u32 at,

@@ -8,6 +8,7 @@
 #define CRABTREE_ENGINES_FASTFAIR_TREE_H
 
 #include "fastfair.h"
+#include "sure.h"
 
 /* engine.c */
 

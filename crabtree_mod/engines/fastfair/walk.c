@@ -26,6 +26,12 @@
  * leaf to that of the next leaf, and are as many as in memory; and the next leaf begins at its
  * lowest key, or the crc of its header is right. Otherwise they return -EUCLEAN.
  *
+ * Failing memory may return a word otherwise once. By other loads, the slots around a key, or the
+ * lowest key of the node, must agree with a search; a shift, an add, a swap and attach load each
+ * word twice. If the loads differ, the verb goes on with further ones, or returns -EUCLEAN and
+ * changes nothing. A key that reads as another one of the range can be returned by a scan or a seek
+ * upwards; a value that reads otherwise is returned.
+ *
  * Leaves below a quarantined inner node are read by attach, for their blocks; so INFO counts their
  * records, which no read returns. CHECK follows the links of the level above: it counts records up
  * to such a node only.
@@ -261,7 +267,7 @@ static const char *slots_read(const struct ff *ff, const struct ff_node *node, u
 	found->twin = ff->slots;
 	found->tail = ff->slots;
 	for (i = 0; i < ff->slots; i++, above = key) {
-		key = ff_key(ff, node->number, i);
+		key = crab_load_settled(ff->base.media, &ff_slot(ff, node->number, i)->key);
 		if (key == CRAB_KEY_EMPTY)
 			break;
 		if (key < above)

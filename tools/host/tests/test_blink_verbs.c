@@ -10,9 +10,11 @@
 
 #include "engines/clfb/clfb.h"
 #include "engines/crab/leaf.h"
+#include "engines/fastfair/fastfair.h"
 #include "engines/nbtree/eadr/eadr.h"
 #include "shadow/shadow.h"
 #include "blink.h"
+#include "traces.h"
 #include "test.h"
 
 #define KEYS_MAX	1300U	/* of them every tenth is a record */
@@ -57,6 +59,9 @@ static const struct shape {
 	{ "crab", "slotted", 2048, 8, 125, 425, 0, OTHERS },
 	{ "crab", "sorted", 128, 64, 30, 15, 4, ALL },
 	{ "crab", "sorted", 256, 64, 58, 35, 0, ALL },
+	{ "fastfair", "shift", 128, 64, 30, 15, 3, ALL },
+	{ "fastfair", "shift", 512, 16, 58, 195, 0, ALL },
+	{ "fastfair", "shift", 512, 4, 27, 35, 0, ALL },
 };
 
 static const struct shape *shape;
@@ -278,47 +283,12 @@ static int check(u64 key, u64 *gets)
 	return crab_store_check(store, &report);
 }
 
-/* The traces of a power cut while a leaf of `eadr` freezes */
-static void freeze(u64 key)
-{
-	struct nb_leaf *leaf = crab_index_find(&nb_tree_of(store->engine)->index, key);
-	struct nb_dleaf *d = nb_leaf_media(nb_tree_of(store->engine), leaf);
-	u32 i;
-
-	for (i = 0; i < nb_tree_of(store->engine)->room; i++)
-		if (ea_is_live(le64_to_cpu(d->slot[i].key)))
-			d->slot[i].key ^= cpu_to_le64(EA_LIVE ^ EA_FROZEN);
-	d->head.next |= cpu_to_le64(EA_LINK_MARK);
-}
-
-/* The traces of power cuts in each sorted leaf with room: a record in two slots, or in two leaves */
-static void tear(void)
-{
-	struct crab_tree *tree = crab_tree_of(store->engine);
-	const struct crab_leaf *leaf;
-	struct crab_dslot *end;
-	bool twice = true;
-
-	for (leaf = tree->first; leaf; leaf = leaf->next) {
-		if (!leaf->count || leaf->count == tree->slots || !leaf->next)
-			continue;
-		end = crab_leaf_slot(tree, leaf, leaf->count);
-		*end = twice ? end[-1] : *crab_leaf_slot(tree, leaf->next, 0);
-		if (leaf->count + 1 < tree->slots)
-			end[1].key = cpu_to_le64(CRAB_KEY_EMPTY);
-		twice = !twice;
-	}
-}
-
 /* After a power cut */
 static int again(u64 key, u64 *gets)
 {
 	struct crab_attach_report report;
 
-	if (!strcmp(shape->layout, "eadr"))
-		freeze(key);
-	if (!strcmp(shape->layout, "sorted"))
-		tear();
+	traces_leave(store->engine, shape->layout, key);
 	crab_store_abandon(store);
 	store = attach(&report);
 	return IS_ERR(store) || report.verdict != CRAB_VERDICT_GOOD ? -EUCLEAN : 0;
@@ -558,6 +528,8 @@ static void shape_begin(void)
 		lose(STEP, highest / 2, 3 * STEP);
 	if (!strcmp(shape->layout, "eadr"))
 		lose_leaf();
+	if (!strcmp(shape->layout, "shift") && shape->tiny)	/* leaves with one record */
+		lose(2 * STEP, highest / 2, 6 * STEP);
 	crab_store_detach(store);
 	image = malloc(media.size);
 	memcpy(image, media.base, media.size);

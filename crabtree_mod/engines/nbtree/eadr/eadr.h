@@ -17,6 +17,7 @@
 #include <linux/llist.h>
 
 #include "engines/nbtree/leaf.h"
+#include "media/again.h"
 #include "media/swap.h"
 
 /*
@@ -156,11 +157,7 @@ static inline u64 ea_word(const struct ea_tree *tree, const struct nb_leaf *leaf
 /* At attach: the word of a slot, also if failing memory returns it otherwise once */
 static inline u64 ea_settled(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)
 {
-	const __le64 *at = &ea_slot_at(tree, leaf, slot)->key;
-	const struct crab_media *media = tree->nb.base.media;
-	u64 word = crab_load(media, at);
-
-	return likely(crab_load(media, at) == word) ? word : crab_load(media, at);
+	return crab_load_settled(tree->nb.base.media, &ea_slot_at(tree, leaf, slot)->key);
 }
 
 static inline u64 ea_value(const struct ea_tree *tree, const struct nb_leaf *leaf, u32 slot)

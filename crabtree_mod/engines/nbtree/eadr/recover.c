@@ -50,14 +50,10 @@ int crab_ea_format(struct crab_flow *flow, const struct crab_geometry *geo)
 	return 0;
 }
 
-/* Loaded twice, or once more: failing memory may return a word otherwise once */
 static u64 link_settled(const struct ea_tree *tree, const struct nb_leaf *leaf)
 {
-	const __le64 *at = &nb_leaf_media(&tree->nb, leaf)->head.next;
-	const struct crab_media *media = tree->nb.base.media;
-	u64 word = crab_load(media, at);
-
-	return likely(crab_load(media, at) == word) ? word : crab_load(media, at);
+	return crab_load_settled(tree->nb.base.media,
+				 &nb_leaf_media(&tree->nb, leaf)->head.next);
 }
 
 const char *crab_ea_open(struct nb_tree *nb, struct nb_leaf *leaf)

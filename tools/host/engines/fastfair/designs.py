@@ -13,7 +13,7 @@ DESIGNS = [
         Edit(FF + "walk.c", "key == CRAB_KEY_EMPTY",
              "key == CRAB_KEY_EMPTY || !ff_value(ff, node->number, i)")),
     Design("fastfair: a shift to the right stores keys before values",
-        Edit(FF_SHIFT, "slot_copy(&flow, to, to - 1, true);", "slot_copy(&flow, to, to - 1, false);")),
+        Edit(FF_SHIFT, "slot_copy(flow, to, to - 1, true);", "slot_copy(flow, to, to - 1, false);")),
     Design("fastfair: a split ends the node before it links the fresh one",
         Edit(FF + "split.c", "crab_ff_link(op, node, sibling->link);\n\tcrab_ff_end(op, node, keep);",
              "crab_ff_end(op, node, keep); crab_ff_link(op, node, sibling->link);")),
@@ -34,12 +34,11 @@ DESIGNS = [
              bypass(op, left, right, word, later);
              entry_drop(op, &entry); done = true;""")),
     Design("fastfair: a leaf is found by its first key, as published",
-        Edit(FF + "find.c", "crab_load(media, &d->head.low)",
-             "crab_load(media, level || crab_load(media, &d->slot[0].key) == CRAB_KEY_EMPTY ? "
-             "&d->head.low : &d->slot[0].key)")),
+        Edit(FF + "find.c", "at = &d->head.low;",
+             "at = level || crab_load(media, &d->slot[0].key) == CRAB_KEY_EMPTY ? "
+             "&d->head.low : &d->slot[0].key;")),
     Design("fastfair: births go on from 0 at attach",
-        Edit(FF + "recover.c", """ff->birth = max(ff->birth, crab_load(ff->base.media,
-					     &ff_media(ff, node->number)->head.birth));""", "")),
+        Edit(FF + "recover.c", "ff->birth = max(ff->birth, birth);", "(void)birth;")),
     Design("fastfair: nodes without an entry are not taken out of the pool",
         Edit(FF + "recover.c", "if (has_entry && !torn)\n\t\treturn;",
              "if (!has_entry) __clear_bit(node->number, ff->pool.used), ff->pool.free++;"
