@@ -301,7 +301,7 @@ RACES = [
         Edit(BLOB_COMMIT, "crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES);",
              """err = commit_permitted(store, commit);
 		crab_stripes_lock(&blobs->many, blobs->stripes, stripes, CRAB_BLOB_STRIPES)"""),
-        Edit(BLOB_COMMIT, "err = commit_permitted(store, commit) ?:", "err = err ?:")),
+        Edit(BLOB_COMMIT, "commit_permitted(store, commit)", "err")),
     Design("test_bank: a commit of values notes no old blob",
         Edit(BLOB_COMMIT, "crab_blob_note(store, op->verb, &op->write)", "0")),
     Design("test_bank: a commit of names does not exclude the readers and writers of names",
