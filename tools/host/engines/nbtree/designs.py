@@ -72,6 +72,7 @@ EADR_CPUS = ("one CPU persists its stores in their order; another one that compl
              "make races")
 EADR_MARK = "another task that changes the link in between needs it: make races"
 EADR_LATER = "the next task that meets the leaf does it; concurrent searches need it at once: make races"
+EADR_COPIES = "the leaf is not in the list yet; tasks that copy it together need the swap: make races"
 EADR_FENCES = [("smo_prepare", "crab_fence(write->flow, CRAB_P5_PREPARED)"),
                ("smo_copy", "crab_fence(write->flow, CRAB_P7_FRESH)"),
                ("smo_bypass", "crab_fence(write->flow, CRAB_P8_LINKED)")]
@@ -83,6 +84,8 @@ HARMLESS = [
     ("smo_prepare", "fresh_prepare(write, smo->fresh[0], leaf->low, min(high, smo->split), next) / "
      "crab_fence(write->flow, CRAB_P5_PREPARED)", "exchanged", EADR_CPUS),
     ("link_freeze", "crab_cas(write->flow, at, word, word | EA_LINK_MARK)", "left out", EADR_MARK),
+    ("slot_copy", "crab_cas_pair(flow, &d->key, old, EA_LIVE | (key & EA_KEY_BITS), value)",
+     "two stores instead", EADR_COPIES),
     ("crab_ea_close", "ea_swap(write, leaf, slot, EA_FREE, ea_value(tree, leaf, slot), EA_DEAD, 0)",
      "left out", EADR_STAYS),
     ("unlink_once", "crab_ea_smo_finish(write, leaf)", "left out", EADR_LATER),

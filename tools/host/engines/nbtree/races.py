@@ -67,6 +67,10 @@ RACES = [
              "ea_is_frozen(slot.word) || ({ WRITE_ONCE(leaf->fp[slot.number], EA_FP_VOID); false; })")),
     Design("eadr: a leaf moves by the plan for the leaf that it has replaced",
         Edit(EADR_SMO, "leaf->birth != plan->birth", "false")),
+    Design("eadr: a copy overwrites the slot that another task has copied to",
+        Edit(EADR_SMO, "crab_cas_pair(flow, &d->key, old, EA_LIVE | (key & EA_KEY_BITS), value)",
+             "(crab_store(flow, &d->value, value), "
+             "crab_store(flow, &d->key, EA_LIVE | (key & EA_KEY_BITS)), true)")),
     Design("eadr: the link of a leaf does not freeze",
         Edit(EADR_SMO, "crab_cas(write->flow, at, word, word | EA_LINK_MARK) != word", "false")),
     Design("eadr: the fresh leaf gets the mark of the frozen link",
