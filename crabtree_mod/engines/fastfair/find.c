@@ -346,7 +346,7 @@ static int find_exact(const struct ff *ff, u64 key, u32 level, struct ff_find *f
 
 	if (!err)
 		err = find_right(ff, key, find, true, &hops);
-	return err ?: ff_low_holds(ff, &find->node) ? 0 : -EAGAIN;
+	return err ?: ff_low_repeats(ff, &find->node) ? 0 : -EAGAIN;
 }
 
 int crab_ff_find_exact(struct ff *ff, u64 key, u32 level, struct ff_find *find)

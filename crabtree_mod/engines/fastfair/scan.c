@@ -206,7 +206,7 @@ static int part_held(struct ff_op *op, u64 key, struct part *part)
 
 	if (err)
 		return err;
-	if (part->high <= key || !ff_low_holds(ff, leaf))
+	if (part->high <= key || !ff_low_repeats(ff, leaf))
 		return crab_ff_damaged(ff, leaf->number, "its range ends below a key of it");
 	/* keys from the next entry on may belong to a quarantined inner node */
 	high = min(part->high, op->find.high);
@@ -243,7 +243,7 @@ static int part_find(const struct ff *ff, u64 key, struct ff_find *find)
 {
 	int err = crab_ff_find(ff, key, 0, find);
 
-	return err ?: ff_low_holds(ff, &find->node) ? 0 : -EAGAIN;
+	return err ?: ff_low_repeats(ff, &find->node) ? 0 : -EAGAIN;
 }
 
 /* Tests whether reads may follow the list of leaves, past the entries */

@@ -12,7 +12,7 @@
 #include "media/again.h"
 
 /* Tests whether the lowest key of a node reads the same again */
-static inline bool ff_low_holds(const struct ff *ff, const struct ff_node *node)
+static inline bool ff_low_repeats(const struct ff *ff, const struct ff_node *node)
 {
 	return crab_load(ff->base.media, &ff_media(ff, node->number)->head.low) == node->low;
 }
