@@ -48,11 +48,7 @@ answers() {
 opens() {
 	local a b
 	need_kapi
-	crabtree ram=64K,128K
-	a=$(device ram:65536)
-	b=$(device ram:131072)
-	must store "$a" format
-	must store "$b" format
+	two_stores
 	kapi opens "$(identity "$b")"
 	refuses ENOENT store "$a" get 1
 	equal "$(store "$b" get 1)" 10 "the record in the store of that identity"

@@ -83,6 +83,15 @@ must() {
 	out=$("$@") || fail "$*: $out"
 }
 
+# two_stores: load it with two regions, and format both with the same label; $a and $b: their nodes
+two_stores() {
+	crabtree ram=64K,128K
+	a=$(device ram:65536)
+	b=$(device ram:131072)
+	must store "$a" format
+	must store "$b" format
+}
+
 # refuses ERROR COMMAND... : it must fail, and print that error
 refuses() {
 	local want="$1" out

@@ -108,11 +108,7 @@ busy() {
 other_goes() {
 	local a b
 	need_sample
-	crabtree ram=64K,128K
-	a=$(device ram:65536)
-	b=$(device ram:131072)
-	must store "$a" format
-	must store "$b" format
+	two_stores
 	sample
 	refuses ENOENT store "$b" get 0
 	echo "remove ${b##*/}" >/dev/crabtree-control
