@@ -57,6 +57,7 @@ static __always_inline u64 crab_load_again(const struct crab_media *media, const
 
 	if (crab_hook_load(media, p, &value))
 		return value;
+	/* Any value will do: the caller compares it */
 	return le64_to_cpu(data_race(*p));
 }
 

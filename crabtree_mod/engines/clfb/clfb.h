@@ -17,7 +17,7 @@
 #include "engines/defaults.h"
 #include "shared/link.h"
 #include "shared/pool.h"
-#include "line.h"
+#include "line_read.h"
 
 /* The media determines the amount of memory: an allocation fails before it kills a process */
 #define CLFB_GFP_ATTACH	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
@@ -122,7 +122,6 @@ struct clfb_tree {
  * @low: lowest key of the range; crab_clfb_find_leaf() leaves both ends of it unknown
  * @high: one past the highest
  * @leaf: number of the leaf
- * @level: the level that was reached: 0 unless @bad
  * @bad: the range is quarantined
  * @step: of each level of nodes, 1 above the leaves: the node, and which of its children
  */
@@ -130,7 +129,6 @@ struct clfb_place {
 	u64 low;
 	u64 high;
 	u64 leaf;
-	u32 level;
 	bool bad;
 	struct {
 		u64 node;

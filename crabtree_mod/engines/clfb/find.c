@@ -21,22 +21,20 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 				 bool range)
 {
 	u64 number = tree->root;
+	u32 level;
 	union clfb_line line;
 
 	place->low = 0;
 	place->high = CRAB_KEY_EMPTY;
-	place->bad = tree->lost;
-	for (place->level = tree->levels; place->level && !place->bad; place->level--) {
-		place->bad = number >= tree->base.geo.leaves ||
-			     !test_bit(number, tree->node_live) ||
-			     !crab_clfb_node_read(tree, number, &line);
-		if (place->bad)
-			return;
-		number = range ? clfb_enter(place, place->level, number, &line, key) :
-				 clfb_step(place, place->level, number, &line, key);
+	for (level = tree->lost ? 0 : tree->levels; level; level--) {
+		if (number >= tree->base.geo.leaves || !test_bit(number, tree->node_live) ||
+		    !crab_clfb_node_read(tree, number, &line))
+			break;
+		number = range ? clfb_enter(place, level, number, &line, key) :
+				 clfb_step(place, level, number, &line, key);
 	}
 	place->leaf = number;
-	place->bad = place->bad || number >= tree->base.geo.leaves ||
+	place->bad = tree->lost || level || number >= tree->base.geo.leaves ||
 		     !test_bit(number, tree->leaf_live) ||
 		     !crab_clfb_leaf_holds(tree, number);
 }

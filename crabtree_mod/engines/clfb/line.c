@@ -14,9 +14,7 @@
 
 #include "media/crc.h"
 #include "media/swap.h"
-#include "line.h"
-
-#define REF_MASK	CLFB_ROOT_MASK
+#include "line_read.h"
 
 /* The bytes under the crc */
 struct line_sealed {
@@ -30,29 +28,6 @@ void crab_clfb_line_put(u8 *to, u64 value, u32 n)
 {
 	for (; n--; value >>= 8)
 		*to++ = value;
-}
-
-/* Loads a word of a line twice; false: the loads differ */
-static __always_inline bool word_load(const struct crab_media *media, const __le64 *from,
-				      union clfb_line *line, u32 i)
-{
-	u64 word = crab_load(media, from + i);
-
-	line->word[i] = cpu_to_le64(word);
-	return likely(crab_load(media, from + i) == word);
-}
-
-bool crab_clfb_line_load(const struct crab_media *media, const __le64 *from,
-			 union clfb_line *line)
-{
-	/* A loop takes as many instructions as the second loads */
-	if (word_load(media, from, line, 0) && word_load(media, from, line, 1) &&
-	    word_load(media, from, line, 2) && word_load(media, from, line, 3) &&
-	    word_load(media, from, line, 4) && word_load(media, from, line, 5) &&
-	    word_load(media, from, line, 6) && word_load(media, from, line, 7))
-		return true;
-	memset(line, 0, sizeof(*line));
-	return false;
 }
 
 void crab_clfb_line_load_again(const struct crab_media *media, const __le64 *from,
@@ -87,19 +62,11 @@ u32 crab_clfb_line_crc(const union clfb_line *line, u32 store_id, u64 number, bo
 	return ~crab_crc32c(~0U, &s, sizeof(s));
 }
 
-/* A difference of so many bytes, with its sign, as a number of 40 bits */
-static u64 ref_extend(u64 difference, u32 width)
-{
-	u64 sign = 1ULL << (8 * width - 1);
-
-	return ((difference ^ sign) - sign) & REF_MASK;
-}
-
 static u32 ref_width(u64 difference)
 {
 	u32 width = 1;
 
-	while (ref_extend(difference & ((1ULL << 8 * width) - 1), width) != difference)
+	while (clfb_ref_extend(difference & ((1ULL << 8 * width) - 1), width) != difference)
 		width++;
 	return width;
 }
@@ -115,7 +82,7 @@ static u32 key_width(u64 difference)
 
 static u64 ref_difference(const struct clfb_list *list, u32 i)
 {
-	return (list->ref[i] - list->ref[0]) & REF_MASK;
+	return (list->ref[i] - list->ref[0]) & CLFB_ROOT_MASK;
 }
 
 /* The bytes that the references need, and those that the keys need, each of them */
@@ -130,12 +97,6 @@ static void list_widths(const struct clfb_list *list, u32 *refs, u32 *keys)
 		*keys = key_width(list->key[list->count - 1] - list->key[1]);
 }
 
-/* Children of which @refs differences are stored: all but the first; and @keys: all but two */
-static bool widths_fit(u32 count, u32 refs, u32 keys)
-{
-	return (count - 1) * refs + (max(count, 2U) - 2) * keys <= CLFB_PAYLOAD_BYTES;
-}
-
 bool crab_clfb_line_fits(const struct clfb_list *list)
 {
 	u32 refs, keys;
@@ -143,14 +104,14 @@ bool crab_clfb_line_fits(const struct clfb_list *list)
 	if (list->count > CRAB_CLFB_FANOUT)
 		return false;
 	list_widths(list, &refs, &keys);
-	return widths_fit(list->count, refs, keys);
+	return crab_clfb_widths_fit(list->count, refs, keys);
 }
 
 u32 crab_clfb_line_any(u64 leaves)
 {
-	u32 refs = ref_width((leaves - 1) & REF_MASK), count = 2;
+	u32 refs = ref_width((leaves - 1) & CLFB_ROOT_MASK), count = 2;
 
-	while (count < CRAB_CLFB_FANOUT && widths_fit(count + 1, refs, sizeof(u64)))
+	while (count < CRAB_CLFB_FANOUT && crab_clfb_widths_fit(count + 1, refs, sizeof(u64)))
 		count++;
 	return count;
 }
@@ -172,69 +133,20 @@ void crab_clfb_line_encode(union clfb_line *line, const struct clfb_list *list)
 		crab_clfb_line_put(to, list->key[i] - list->key[1], keys);
 }
 
-static u32 line_refs(const union clfb_line *line)
-{
-	return line->byte[CLFB_WIDTHS] >> 4;
-}
-
-static u32 line_keys(const union clfb_line *line)
-{
-	return line->byte[CLFB_WIDTHS] & 15;
-}
-
-bool crab_clfb_line_holds(const union clfb_line *line)
-{
-	u32 count = crab_clfb_line_count(line), refs = line_refs(line), keys = line_keys(line);
-
-	return count && count <= CLFB_CHILDREN_MAX && refs && refs <= CLFB_REF_BYTES && keys &&
-	       keys <= sizeof(u64) && widths_fit(count, refs, keys);
-}
-
-u64 crab_clfb_line_ref(const union clfb_line *line, u32 i)
-{
-	u64 first = crab_clfb_line_get(line, CLFB_REF, CLFB_REF_BYTES);
-	u32 refs = line_refs(line);
-	u64 difference;
-
-	if (!i)
-		return first;
-	difference = crab_clfb_line_get(line, CLFB_PAYLOAD + (i - 1) * refs, refs);
-	return (first + ref_extend(difference, refs)) & REF_MASK;
-}
-
-/* Where the differences of keys begin */
-static u32 line_keys_at(const union clfb_line *line)
-{
-	return CLFB_PAYLOAD + (crab_clfb_line_count(line) - 1) * line_refs(line);
-}
-
 u64 crab_clfb_line_key(const union clfb_line *line, u32 i)
 {
-	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64));
-	u32 keys = line_keys(line);
+	u64 first = clfb_line_first_key(line);
+	u32 keys = clfb_line_keys(line);
 
 	if (i == 1)
 		return first;
-	return first + crab_clfb_line_get(line, line_keys_at(line) + (i - 2) * keys, keys);
-}
-
-u32 crab_clfb_line_find(const union clfb_line *line, u64 key)
-{
-	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64));
-	u32 at = line_keys_at(line), keys = line_keys(line), i, found = 1;
-
-	if (crab_clfb_line_count(line) == 1 || key < first)
-		return 0;
-	/* All keys are compared: a branch that ends the loop early is hard to predict */
-	for (i = crab_clfb_line_count(line) - 2; i--; at += keys)
-		found += crab_clfb_line_get(line, at, keys) <= key - first;
-	return found;
+	return first + crab_clfb_line_get(line, clfb_line_keys_at(line) + (i - 2) * keys, keys);
 }
 
 u32 crab_clfb_line_range(const union clfb_line *line, u64 key, u64 *low, u64 *high)
 {
-	u64 first = crab_clfb_line_get(line, CLFB_KEY, sizeof(u64)), above = ~0ULL, below = 0, at;
-	u32 from = line_keys_at(line), keys = line_keys(line), i, found = 1;
+	u64 first = clfb_line_first_key(line), above = ~0ULL, below = 0, at;
+	u32 from = clfb_line_keys_at(line), keys = clfb_line_keys(line), i, found = 1;
 
 	if (crab_clfb_line_count(line) == 1)
 		return 0;

@@ -36,25 +36,9 @@
 #define WORD		sizeof(__le64)
 #define CHECK_MASK	(~0ULL << CLFB_CHECK_SHIFT)
 
-static bool is_twin(const struct clfb_tree *tree)
-{
-	return tree->copies > 1;
-}
-
 static __le64 *log_media(const struct crab_media *media)
 {
 	return (__le64 *)(media->base + CRAB_AREA_OFFSET);
-}
-
-u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number)
-{
-	return CRAB_AREA_OFFSET + CRAB_LINE * (1 + (is_twin(tree) ? 2 * number : number));
-}
-
-static __le64 *node_media(const struct clfb_tree *tree, u64 number, u32 copy)
-{
-	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, number)) +
-	       copy * CLFB_LINE_WORDS;
 }
 
 /* Words from @first on; the caller cleans */
@@ -69,19 +53,8 @@ static void line_store(struct crab_flow *flow, __le64 *to, const union clfb_line
 bool crab_clfb_node_whole(const struct clfb_tree *tree, u64 number, const union clfb_line *line)
 {
 	return (u32)crab_clfb_line_word(line, CLFB_CRC) ==
-	       crab_clfb_line_crc(line, tree->base.geo.store_id, number, is_twin(tree)) &&
+	       crab_clfb_line_crc(line, tree->base.geo.store_id, number, clfb_is_twin(tree)) &&
 	       crab_clfb_line_holds(line);
-}
-
-bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line)
-{
-	u32 copy = is_twin(tree) ? tree->second[number] : 0;
-
-	if (unlikely(tree->broken) && tree->broken_node == number)
-		*line = tree->log;
-	else if (!crab_clfb_line_load(tree->base.media, node_media(tree, number, copy), line))
-		return false;
-	return crab_clfb_line_holds(line);
 }
 
 /* If both lines were whole, would @a count? */
@@ -111,8 +84,8 @@ static const char *open_twin(struct clfb_tree *tree, u64 number, union clfb_line
 	bool first_whole, second_whole;
 	union clfb_line second;
 
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 0), line);
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 1), &second);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, 0), line);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, 1), &second);
 	first_whole = crab_clfb_node_whole(tree, number, line);
 	second_whole = crab_clfb_node_whole(tree, number, &second);
 	if (!first_whole && !second_whole)
@@ -129,7 +102,7 @@ bool crab_clfb_log_holds(const struct clfb_tree *tree)
 	const struct crab_media *media = tree->base.media;
 	u64 from, to;
 
-	if (is_twin(tree) || clfb_is_atomic(&tree->base.geo))
+	if (clfb_is_twin(tree) || clfb_is_atomic(&tree->base.geo))
 		return true;
 	if (crab_badmem_next_page(media, CRAB_AREA_OFFSET, &from, &to) && from == CRAB_AREA_OFFSET)
 		return false;
@@ -138,7 +111,7 @@ bool crab_clfb_log_holds(const struct clfb_tree *tree)
 
 static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 0), line);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, 0), line);
 	if (line->byte[CLFB_MARK] == 1)
 		return crab_clfb_node_whole(tree, number, line) ? NULL : "its line is not whole";
 	if (line->byte[CLFB_MARK])
@@ -158,7 +131,8 @@ static const char *open_inplace(struct clfb_tree *tree, u64 number, union clfb_l
 
 const char *crab_clfb_node_open(struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	return is_twin(tree) ? open_twin(tree, number, line) : open_inplace(tree, number, line);
+	return clfb_is_twin(tree) ? open_twin(tree, number, line) :
+				    open_inplace(tree, number, line);
 }
 
 const char *crab_clfb_node_fault(const struct clfb_tree *tree, const union clfb_line *line,
@@ -182,25 +156,27 @@ const char *crab_clfb_node_fault(const struct clfb_tree *tree, const union clfb_
 
 void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
+	const __le64 *second = clfb_node_media(tree, number, 1);
+	bool twin = clfb_is_twin(tree);
 	union clfb_line other;
 
 	line->byte[CLFB_MARK] = 1;
-	if (is_twin(tree)) {
-		crab_clfb_line_load_again(tree->base.media, node_media(tree, number, 1), &other);
+	if (twin) {
+		crab_clfb_line_load_again(tree->base.media, second, &other);
 		line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;
 	}
 	crab_clfb_line_put(line->byte + CLFB_CRC,
-			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, is_twin(tree)),
+			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, twin),
 			   sizeof(u32));
 }
 
 void crab_clfb_node_fresh(struct clfb_write *write, u64 number, const union clfb_line *line)
 {
-	__le64 *to = node_media(write->tree, number, 0);
+	__le64 *to = clfb_node_media(write->tree, number, 0);
 
 	line_store(write->flow, to, line, 0);
 	crab_clean(write->flow, to, CRAB_LINE);
-	if (is_twin(write->tree))
+	if (clfb_is_twin(write->tree))
 		write->tree->second[number] = false;
 	crab_count(&write->tree->base, own[CLFB_NODES_WRITTEN], 1);
 }
@@ -217,13 +193,13 @@ static void update_twin(struct clfb_write *write, u64 number, union clfb_line *l
 	u32 copy = other_copy(tree, number);
 	union clfb_line old;
 
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, !copy), &old);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, !copy), &old);
 	line->byte[CLFB_MARK] = old.byte[CLFB_MARK] + 1;
 	crab_clfb_line_put(line->byte + CLFB_CRC,
 			   crab_clfb_line_crc(line, tree->base.geo.store_id, number, true),
 			   sizeof(u32));
-	line_store(write->flow, node_media(tree, number, copy), line, 0);
-	crab_clean(write->flow, node_media(tree, number, copy), CRAB_LINE);
+	line_store(write->flow, clfb_node_media(tree, number, copy), line, 0);
+	crab_clean(write->flow, clfb_node_media(tree, number, copy), CRAB_LINE);
 	/* P13: the line is whole: its sequence makes it the one that counts */
 	crab_fence(write->flow, CRAB_P13_PARENT);
 	tree->second[number] = copy;
@@ -244,7 +220,7 @@ static void update_inplace(struct clfb_write *write, u64 number, union clfb_line
 {
 	struct clfb_tree *tree = write->tree;
 	struct crab_flow *flow = write->flow;
-	__le64 *to = node_media(tree, number, 0), *log = log_media(flow->media);
+	__le64 *to = clfb_node_media(tree, number, 0), *log = log_media(flow->media);
 	union clfb_line old;
 
 	crab_clfb_node_seal(tree, number, line);
@@ -266,14 +242,14 @@ static void update_inplace(struct clfb_write *write, u64 number, union clfb_line
 static void update_atomic(struct clfb_write *write, u64 number, union clfb_line *line)
 {
 	crab_clfb_node_seal(write->tree, number, line);
-	crab_clfb_line_replace(write->flow, node_media(write->tree, number, 0), line);
+	crab_clfb_line_replace(write->flow, clfb_node_media(write->tree, number, 0), line);
 	/* P13: the line is durable, as a whole (model A) */
 	crab_fence(write->flow, CRAB_P13_PARENT);
 }
 
 void crab_clfb_node_update(struct clfb_write *write, u64 number, union clfb_line *line)
 {
-	if (is_twin(write->tree))
+	if (clfb_is_twin(write->tree))
 		update_twin(write, number, line);
 	else if (clfb_is_atomic(&write->tree->base.geo))
 		update_atomic(write, number, line);
@@ -286,7 +262,7 @@ void crab_clfb_node_restore(struct clfb_tree *tree, struct crab_flow *flow)
 {
 	if (!tree->broken)
 		return;
-	line_rewrite(flow, node_media(tree, tree->broken_node, 0), &tree->log);
+	line_rewrite(flow, clfb_node_media(tree, tree->broken_node, 0), &tree->log);
 	tree->broken = false;
 }
 
@@ -295,18 +271,18 @@ static void void_torn(const struct clfb_tree *tree, struct crab_flow *flow, u64 
 	u32 copy = other_copy(tree, number);
 	union clfb_line line, other;
 
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, !copy), &line);
-	crab_clfb_line_load_again(tree->base.media, node_media(tree, number, copy), &other);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, !copy), &line);
+	crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, copy), &other);
 	if (!is_torn(tree, number, &line, &other))
 		return;
-	crab_store(flow, node_media(tree, number, copy), 0);
+	crab_store(flow, clfb_node_media(tree, number, copy), 0);
 }
 
 void crab_clfb_node_settle(const struct clfb_tree *tree, struct crab_flow *flow, u64 number)
 {
-	if (is_twin(tree))
+	if (clfb_is_twin(tree))
 		void_torn(tree, flow, number);
-	crab_clean(flow, node_media(tree, number, 0), tree->copies * CRAB_LINE);
+	crab_clean(flow, clfb_node_media(tree, number, 0), tree->copies * CRAB_LINE);
 }
 
 u64 crab_clfb_root_word(u32 store_id, u64 number, u32 levels)

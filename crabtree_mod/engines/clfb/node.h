@@ -30,7 +30,23 @@ static inline u64 crab_clfb_node_area(u64 leaves, u32 copies)
  * Context: any.
  * Return: its offset in the region; clfb_tree.copies lines.
  */
-u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number);
+static __always_inline u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number)
+{
+	return CRAB_AREA_OFFSET + CRAB_LINE * (1 + tree->copies * number);
+}
+
+/* Has a node two lines? */
+static __always_inline bool clfb_is_twin(const struct clfb_tree *tree)
+{
+	return tree->copies > 1;
+}
+
+/* A line of a node on the media */
+static __always_inline __le64 *clfb_node_media(const struct clfb_tree *tree, u64 number, u32 copy)
+{
+	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, number)) +
+	       copy * CLFB_LINE_WORDS;
+}
 
 /**
  * crab_clfb_node_read() - read the line of a node that counts
@@ -40,7 +56,17 @@ u64 crab_clfb_node_offset(const struct clfb_tree *tree, u64 number);
  * Context: clfb_tree.lock, or attach.
  * Return: false if it cannot be decoded, or has changed meanwhile.
  */
-bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number, union clfb_line *line);
+static __always_inline bool crab_clfb_node_read(const struct clfb_tree *tree, u64 number,
+						union clfb_line *line)
+{
+	u32 copy = clfb_is_twin(tree) ? tree->second[number] : 0;
+
+	if (unlikely(tree->broken) && tree->broken_node == number)
+		*line = tree->log;
+	else if (!crab_clfb_line_load(tree->base.media, clfb_node_media(tree, number, copy), line))
+		return false;
+	return crab_clfb_line_holds(line);
+}
 
 /**
  * crab_clfb_node_whole() - verify the crc of a line

@@ -5,7 +5,7 @@
  */
 #include <linux/crc32.h>
 
-#include "engines/clfb/line.h"
+#include "engines/clfb/line_read.h"
 #include "media/badmem.h"
 #include "media/crc.h"
 #include "shared/extent.h"

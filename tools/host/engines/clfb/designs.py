@@ -34,9 +34,9 @@ DESIGNS = [
         Edit(SMO, "crab_fence(write->flow, CRAB_P7_FRESH);",
              "crab_fence(write->flow, CRAB_P7_FRESH); "
              "if (s->n == 2) crab_clfb_leaf_fresh(write->flow, geo, place->leaf, place->low, NULL, 0)")),
-    Design("clfb: a reference has lost its sign",
-        Edit(LINE, "return (first + ref_extend(difference, refs)) & REF_MASK;",
-             "return (first + difference) & REF_MASK")),
+    Design("clfb: a reference is stored without its sign",
+        Edit(LINE, "clfb_ref_extend(difference & ((1ULL << 8 * width) - 1), width)",
+             "(difference & ((1ULL << 8 * width) - 1))")),
     Design("clfb, inplace: the log is written after the node is invalid",
         Edit(NODE, "line_store(flow, log, &old, 0);",
              "old.byte[CLFB_MARK] = 0; crab_store(flow, to, crab_clfb_line_word(&old, 0)); crab_clean_word(flow, to); "
@@ -55,8 +55,8 @@ DESIGNS = [
     Design("clfb, two lines: a fresh node begins with the first sequence",
         Edit(NODE, "line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;", "line->byte[CLFB_MARK] = 1")),
     Design("clfb, two lines: repair clears a word of a torn line that is not the first",
-        Edit(NODE, "crab_store(flow, node_media(tree, number, copy), 0);",
-             "crab_store(flow, node_media(tree, number, copy) + 1, 0)")),
+        Edit(NODE, "crab_store(flow, clfb_node_media(tree, number, copy), 0);",
+             "crab_store(flow, clfb_node_media(tree, number, copy) + 1, 0)")),
     Design("clfb, two lines: attach believes the line with the lower sequence",
         Edit(NODE, "first_whole && is_newer(line, &second)", "first_whole && is_newer(&second, line)")),
 ]
