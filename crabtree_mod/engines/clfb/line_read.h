@@ -9,7 +9,7 @@
 
 #include <linux/string.h>
 
-#include "media/persist.h"
+#include "media/again.h"
 #include "line.h"
 
 /**
@@ -48,7 +48,8 @@ static __always_inline bool clfb_word_load(const struct crab_media *media, const
 	u64 word = crab_load(media, from + i);
 
 	line->word[i] = cpu_to_le64(word);
-	return likely(crab_load(media, from + i) == word);
+	barrier();
+	return likely(crab_load_again(media, from + i) == word);
 }
 
 /**

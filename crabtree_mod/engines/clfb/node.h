@@ -44,8 +44,11 @@ static __always_inline bool clfb_is_twin(const struct clfb_tree *tree)
 /* A line of a node on the media */
 static __always_inline __le64 *clfb_node_media(const struct clfb_tree *tree, u64 number, u32 copy)
 {
-	return (__le64 *)(tree->base.media->base + crab_clfb_node_offset(tree, number)) +
-	       copy * CLFB_LINE_WORDS;
+	u8 *nodes = tree->base.media->base + crab_clfb_node_offset(tree, 0);
+	u32 bytes = tree->copies * (u32)CRAB_LINE;
+
+	/* A search waits for the number at each level, and for nothing but one product after it */
+	return (__le64 *)(nodes + copy * CRAB_LINE + number * bytes);
 }
 
 /**
