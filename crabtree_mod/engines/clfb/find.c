@@ -21,8 +21,8 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 				 bool range)
 {
 	u64 number = tree->root;
-	u32 level;
 	union clfb_line line;
+	u32 level;
 
 	place->low = 0;
 	place->high = CRAB_KEY_EMPTY;

@@ -88,8 +88,8 @@ void crab_clfb_line_load_again(const struct crab_media *media, const __le64 *fro
 			       union clfb_line *line);
 
 /*
- * These take whole words, which a search has just loaded: they are in registers, while a load of
- * bytes would wait for the stores of the words
+ * These take whole words, which a search has just stored in the line: a load of bytes of two of
+ * them would wait until both stores have reached the cache
  */
 
 /* A byte of the first word */
