@@ -122,6 +122,7 @@ struct clfb_tree {
  * @low: lowest key of the range; crab_clfb_find_leaf() leaves both ends of it unknown
  * @high: one past the highest
  * @leaf: number of the leaf
+ * @level: the level that was reached: 0 unless @bad
  * @bad: the range is quarantined
  * @step: of each level of nodes, 1 above the leaves: the node, and which of its children
  */
@@ -129,6 +130,7 @@ struct clfb_place {
 	u64 low;
 	u64 high;
 	u64 leaf;
+	u32 level;
 	bool bad;
 	struct {
 		u64 node;

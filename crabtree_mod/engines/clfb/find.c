@@ -20,13 +20,13 @@
 static __always_inline void find(const struct clfb_tree *tree, u64 key, struct clfb_place *place,
 				 bool range)
 {
+	u32 level = tree->levels;
 	u64 number = tree->root;
 	union clfb_line line;
-	u32 level;
 
 	place->low = 0;
 	place->high = CRAB_KEY_EMPTY;
-	for (level = tree->lost ? 0 : tree->levels; level; level--) {
+	for (; level && !tree->lost; level--) {
 		if (number >= tree->base.geo.leaves || !test_bit(number, tree->node_live) ||
 		    !crab_clfb_node_read(tree, number, &line))
 			break;
@@ -34,6 +34,7 @@ static __always_inline void find(const struct clfb_tree *tree, u64 key, struct c
 				 clfb_step(place, level, number, &line, key);
 	}
 	place->leaf = number;
+	place->level = level;
 	place->bad = tree->lost || level || number >= tree->base.geo.leaves ||
 		     !test_bit(number, tree->leaf_live) ||
 		     !crab_clfb_leaf_holds(tree, number);
