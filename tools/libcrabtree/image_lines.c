@@ -45,6 +45,15 @@ static int leaf_report(const struct walk *walk, const struct clfb_place *place)
 	return walk_visit(walk, &leaf);
 }
 
+/* Finds the leaf of a key; false: the search ended at a node of @level, or above it */
+static bool find_below(const struct clfb_tree *tree, uint64_t key, uint32_t level,
+		       struct clfb_place *place)
+{
+	place->step[level].node = UINT64_MAX;
+	crab_clfb_find(tree, key, place);
+	return place->step[level].node != UINT64_MAX;
+}
+
 /* The nodes of a level; -EUCLEAN: a node above it is quarantined */
 static int walk_nodes(const struct walk *walk, const struct clfb_tree *tree, uint32_t level)
 {
@@ -54,8 +63,7 @@ static int walk_nodes(const struct walk *walk, const struct clfb_tree *tree, uin
 	uint64_t key;
 
 	for (key = 0; key != CRAB_KEY_EMPTY && !err; key = place.high) {
-		crab_clfb_find(tree, key, &place);
-		if (place.bad && place.level >= level) {
+		if (!find_below(tree, key, level, &place)) {
 			damaged = -EUCLEAN;
 			continue;
 		}
@@ -72,10 +80,11 @@ static int walk_last(const struct walk *walk, const struct clfb_tree *tree)
 	struct clfb_place place;
 	int err = 0, damaged = 0;
 	uint64_t key;
+	bool below;
 
 	for (key = 0; key != CRAB_KEY_EMPTY && !err; key = place.high) {
-		crab_clfb_find(tree, key, &place);
-		if (place.bad && (place.level || place.leaf >= walk->geo.leaves))
+		below = find_below(tree, key, 1, &place) || !tree->levels;
+		if (!below || place.leaf >= walk->geo.leaves)
 			damaged = -EUCLEAN;
 		else
 			err = leaf_report(walk, &place);
