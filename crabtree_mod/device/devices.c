@@ -122,9 +122,19 @@ static int device_restore(struct device *dev)
 	return 0;
 }
 
+/*
+ * The end of a change of power, also for devices to which a freeze that failed has not come: these
+ * are not restored, but the first device has parked them
+ */
+static void device_complete(struct device *dev)
+{
+	crab_device_complete(to_crab(dev));
+}
+
 static const struct dev_pm_ops crab_device_pm = {
 	.freeze		= device_freeze,
 	.restore	= device_restore,
+	.complete	= device_complete,
 };
 
 static struct class crab_class = {

@@ -142,4 +142,12 @@ void crab_device_park(struct crab_device *device);
  */
 void crab_device_unpark(struct crab_device *device);
 
+/**
+ * crab_device_complete() - crab_device_unpark(), if the store is detached by crab_device_park()
+ * @device: the device
+ *
+ * Context: may sleep.
+ */
+void crab_device_complete(struct crab_device *device);
+
 #endif /* CRABTREE_DEVICE_LIFETIME_H */

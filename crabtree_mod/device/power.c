@@ -77,6 +77,17 @@ void crab_device_unpark(struct crab_device *device)
 	device_back(device, false);
 }
 
+void crab_device_complete(struct crab_device *device)
+{
+	bool parked;
+
+	mutex_lock(&device->lock);
+	parked = !device->store && !strcmp(device->report.reason, CRAB_PARKED_REASON);
+	mutex_unlock(&device->lock);
+	if (parked)
+		device_back(device, false);
+}
+
 void crab_device_park(struct crab_device *device)
 {
 	int ending = READ_ONCE(crab_parked), parked;

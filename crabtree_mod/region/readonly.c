@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/pfn.h>
+#include <linux/pgtable.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -82,6 +83,19 @@ static bool can_protect(void)
 	       !cc_platform_has(CC_ATTR_MEM_ENCRYPT);
 }
 
+/*
+ * An entry of arm64's page tables has attributes in the bits above the address, so that vmap_pfn()
+ * would map other memory. memremap() refuses such an address, and on x86 the claim does
+ */
+static bool can_hold(phys_addr_t last)
+{
+#ifdef PHYS_MASK
+	return !(last & ~(phys_addr_t)PHYS_MASK);
+#else
+	return true;
+#endif
+}
+
 /**
  * crab_region_map_readonly() - map memory so that a store to it faults
  * @start: physical address, at the begin of a page
@@ -97,7 +111,8 @@ void *crab_region_map_readonly(phys_addr_t start, u64 size)
 	u64 count = size >> PAGE_SHIFT;
 	bool known;
 
-	if (count > U32_MAX || !can_protect() || !frames_are_alike(first, count, &known))
+	if (count > U32_MAX || !can_hold(start + size - 1) || !can_protect() ||
+	    !frames_are_alike(first, count, &known))
 		return NULL;
 	return known ? map_pages(first, count) : map_frames(first, count);
 }

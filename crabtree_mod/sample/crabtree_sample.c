@@ -9,7 +9,7 @@
  * event of a boot are written together or not at all. In a store of names the counter is the
  * variable sample/boots, and there are no events. The folder includes <linux/crabtree.h> only.
  *
- * Lock: sample_lock, for sample_tree.
+ * Lock: sample_lock, for sample_tree, which is NULL unless the store is in use.
  */
 #define pr_fmt(fmt) "crabtree_sample: " fmt
 
@@ -123,10 +123,15 @@ static int sample_begin(void)
 	int err = 0;
 
 	mutex_lock(&sample_lock);
-	if (!IS_ERR_OR_NULL(sample_tree))
+	if (sample_tree)
 		goto out;
 	sample_tree = crabtree_open_by_label(label);
 	err = PTR_ERR_OR_ZERO(sample_tree) ?: sample_boot();
+	if (!err)
+		goto out;
+	/* A tree that stays open without use would keep others from FORMAT */
+	crabtree_close(sample_tree);
+	sample_tree = NULL;
 out:
 	mutex_unlock(&sample_lock);
 	return err;
@@ -146,11 +151,14 @@ static void sample_end(const struct crabtree *tree)
 static int sample_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct crabtree_identity *identity = data;
+	int err = 0;
 
 	if (event == CRABTREE_GOING)
 		sample_end(identity->tree);
 	else if (event == CRABTREE_CAME && !strcmp(identity->label, label))
-		sample_begin();
+		err = sample_begin();
+	if (err)
+		pr_err("cannot record in the store \"%s\": error %d\n", label, err);
 	return NOTIFY_OK;
 }
 

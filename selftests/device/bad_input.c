@@ -8,14 +8,16 @@
  */
 #include <sys/mman.h>
 
-#include "device.h"
+#include "observe.h"
 
 static const unsigned long requests[] = {
 	CRABTREE_INFO, CRABTREE_INSERT, CRABTREE_SEARCH, CRABTREE_DELETE, CRABTREE_SCAN,
-	CRABTREE_BATCH, CRABTREE_CHECK, CRABTREE_FORMAT,
+	CRABTREE_BATCH, CRABTREE_CHECK, CRABTREE_FORMAT, CRABTREE_DELETE_RANGE, CRABTREE_SNAPSHOT,
+	CRABTREE_WATCH, CRABTREE_PUT, CRABTREE_GET, CRABTREE_ERASE, CRABTREE_LIST, CRABTREE_NAMES,
+	CRABTREE_COMMIT,
 };
 
-#define REQUESTS	8
+#define REQUESTS	((int)(sizeof(requests) / sizeof(requests[0])))
 
 static char *page_at;	/* one page, the next one unmapped */
 static size_t page_size;
@@ -70,8 +72,8 @@ TEST(crossing, "a structure that runs into an unmapped page returns EFAULT")
 	u32 *word;
 
 	for (i = 0; i < REQUESTS; i++) {
-		word = (u32 *)(page_at + page_size - 16);
-		memset(word, 0, 16);
+		word = (u32 *)(page_at + page_size - 8);	/* size and flags */
+		memset(word, 0, 8);
 		word[0] = _IOC_SIZE(requests[i]);
 		EXPECT(call(fd, requests[i], word), -EFAULT);
 		word = (u32 *)(page_at + page_size - 2);
@@ -96,6 +98,30 @@ TEST(unwritable, "a structure in read-only memory returns EFAULT")
 	EXPECT(call(fd, CRABTREE_INFO, info), -EFAULT);
 	EXPECT(call(fd, CRABTREE_SEARCH, s), -EFAULT);
 	EXPECT(info->state, POISON32);
+	expect_one_record(fd);
+}
+
+/* Their structures are read by another function than those of the device */
+TEST(snapshot, "a snapshot: impossible pointers, sizes and flags are refused")
+{
+	int fd = one_record(), snap = dev_snapshot(fd);
+	struct crabtree_search search = { .key = 7 };
+	struct crabtree_info info = { .flags = 1 };
+
+	EXPECT(call(snap, CRABTREE_SEARCH, NULL), -EFAULT);
+	EXPECT(call(snap, CRABTREE_INFO, NULL), -EFAULT);
+	EXPECT(call(snap, CRABTREE_SEARCH, &search), -EINVAL);
+	search.size = 1U << 20;
+	EXPECT(call(snap, CRABTREE_SEARCH, &search), -E2BIG);
+	search.size = sizeof(search);
+	search.flags = 1U << 2;
+	EXPECT(call(snap, CRABTREE_SEARCH, &search), -EINVAL);
+	info.size = sizeof(info);
+	EXPECT(call(snap, CRABTREE_INFO, &info), -EINVAL);
+	search.flags = 0;
+	EXPECT(call(snap, CRABTREE_SEARCH, &search), 0);
+	EXPECT(search.value, 70);
+	close(snap);
 	expect_one_record(fd);
 }
 

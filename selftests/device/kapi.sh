@@ -143,13 +143,17 @@ hibernates() {
 
 # the stores of all devices are detached by the freeze of one
 jumps() {
-	local dev
+	local dev other
 	need_kapi
 	crabtree ram=64K,128K
 	dev=$(device ram:65536)
+	other=$(device ram:131072)
 	must store "$dev" format
+	must store "$other" format force slotted 512 other
+	must store "$other" fill 100
 	kapi jumps "$(identity "$dev")"
-	must store "$(device ram:131072)" format
+	must store "$other" verify 100
+	must store "$other" format force
 }
 
 tests() {

@@ -33,6 +33,16 @@ system_ram_end() {
 	bad EINVAL "System RAM" "region=$((end - 0x10000)),128K"
 }
 
+# page tables have no room for the highest bit; without it, the address is one of memory
+unreachable() {
+	local error=EBUSY log="in use" option
+	need_scratch
+	case $(uname -m) in aarch64) error=ENOMEM log="cannot map" ;; esac
+	for option in "" ,readonly; do
+		bad "$error" "$log" "region=$((BASE + (1 << 60))),1M$option"
+	done
+}
+
 wrong_pmem() {
 	local want="$1" path="$2" cause="$3"
 	if has_dax; then
@@ -551,6 +561,7 @@ tests() {
 	it bad "region without a size" EINVAL "a size is missing" region=0x30000000
 	it bad "region beyond the address space" EINVAL "beyond any memory" \
 		region=0xfffffffffffff000,64K
+	it unreachable "region at an address that page tables cannot hold"
 	it system_ram "region in System RAM"
 	it system_ram_end "region that begins in System RAM"
 	it bad_region "region not on a page" EINVAL "not whole pages" 'region=$((BASE + 512)),64K'

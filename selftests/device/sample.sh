@@ -93,6 +93,21 @@ waits() {
 	log_has_sample "boots 1, events 1"
 }
 
+# a store of values under keys has no place for a count: the sample does not keep it in use
+unsuited() {
+	local dev
+	need_sample
+	crabtree ram=512K
+	dev=$(device ram:524288)
+	log_mark
+	sample
+	must store "$dev" commits values
+	must store "$dev" format force
+	log_has_sample 'cannot record in the store "selftest": error -95'
+	log_has_sample "boots 1, events 1"
+	must load -r crabtree_sample
+}
+
 busy() {
 	need_sample
 	crabtree ram=64K
@@ -251,6 +266,7 @@ tests() {
 	it names "in a store of names, the counter is a variable"
 	it counts_on "the counter goes on after the module was unloaded"
 	it waits "a user that comes before its store waits; FORMAT brings it"
+	it unsuited "a store that the sample cannot use: FORMAT brings another one"
 	it busy "a store that the kernel uses: no unload, no FORMAT"
 	it other_goes "a store of the same label that goes is not that of the sample"
 	it goes "a region that goes and comes while the kernel uses its store"

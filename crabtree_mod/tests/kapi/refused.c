@@ -6,6 +6,7 @@
  */
 #include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -242,20 +243,46 @@ void kapi_slow_end(struct crabtree *tree)
 }
 
 /* A tree is a struct crab_device, which begins with its struct device */
-void kapi_jumps(struct crabtree *tree)
+static struct device *jumps_device(struct crabtree *tree)
 {
-	struct device *dev = (struct device *)tree;
-	const struct dev_pm_ops *pm = dev->class->pm;
+	return (struct device *)tree;
+}
+
+/* The store of another device, to which the freeze has not come, because it has failed before */
+static void jumps_other(const struct dev_pm_ops *pm, struct crabtree *other)
+{
+	EXPECT(kapi_value(other, 5), KAPI_POISON);
+	pm->complete(jumps_device(other));
+	EXPECT(kapi_value(other, 5), refused_value(5));
+}
+
+static void jumps_once(const struct dev_pm_ops *pm, struct crabtree *tree, struct crabtree *other)
+{
+	struct device *dev = jumps_device(tree);
 	unsigned int i;
 
-	EXPECT(crabtree_insert(tree, 5, refused_value(5), 0, NULL), 0);
-	EXPECT(pm->freeze && pm->restore, true);
-	for (i = 0; i < 2 && pm->freeze && pm->restore; i++) {
-		EXPECT(pm->freeze(dev), 0);
-		refused_all(tree, -EBUSY);
-		EXPECT(pm->restore(dev), 0);
-		EXPECT(kapi_value(tree, 5), refused_value(5));
+	EXPECT(pm->freeze(dev), 0);
+	refused_all(tree, -EBUSY);
+	for (i = 0; i < 2; i++) {
 		EXPECT(pm->restore(dev), 0);
 		EXPECT(kapi_value(tree, 5), refused_value(5));
 	}
+	jumps_other(pm, other);
+	pm->complete(dev);
+	EXPECT(kapi_value(tree, 5), refused_value(5));
+}
+
+void kapi_jumps(struct crabtree *tree)
+{
+	const struct dev_pm_ops *pm = jumps_device(tree)->class->pm;
+	struct crabtree *other = crabtree_open_by_label("other");
+	bool has_all = pm->freeze && pm->restore && pm->complete;
+	unsigned int i;
+
+	EXPECT(PTR_ERR_OR_ZERO(other), 0);
+	EXPECT(has_all, true);
+	EXPECT(crabtree_insert(tree, 5, refused_value(5), 0, NULL), 0);
+	for (i = 0; i < 2 && has_all && !IS_ERR(other); i++)
+		jumps_once(pm, tree, other);
+	crabtree_close(other);
 }
