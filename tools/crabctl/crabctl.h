@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <crabtree.h>
 
@@ -30,6 +31,7 @@ enum exit_code {
 };
 
 #define TARGET_WORDS	3
+#define IMAGE_PATH	"file:"	/* before the path of an image, as of crabtree_open() */
 
 /**
  * struct target - the store that a command works on
@@ -50,6 +52,11 @@ struct target {
 	const char *word[TARGET_WORDS];
 	struct crabtree *ct;
 };
+
+static inline bool is_image_path(const char *path)
+{
+	return !strncmp(path, IMAGE_PATH, sizeof(IMAGE_PATH) - 1);
+}
 
 /* target.c */
 extern const struct argp target_argp;
@@ -73,6 +80,8 @@ int target_no_json(const struct target *target, const char *verb);
 int target_no_option(const struct target *target, const char *verb);
 /* The path of a device: crabN, as `region add' prints it, is /dev/crabN */
 const char *target_device(const char *name);
+/* The target is a device, or an image by the path that the library has for it */
+void target_name(struct target *target, const char *name);
 /*
  * Parses the command line of a verb. The parser of @argp need not know the target, nor the words of
  * .args_doc, which the target has then; the first field of @args is the target.

@@ -59,11 +59,6 @@ static const struct argp argp = {
 	       "of a snapshot, or - for one from standard input.",
 };
 
-static bool is_image(const char *path)
-{
-	return !strncmp(path, "file:", 5);
-}
-
 /* Never 1, which would be a difference */
 static int side_failed(const struct side *side, int err)
 {
@@ -76,7 +71,7 @@ static int side_failed(const struct side *side, int err)
 /* A path that is not there is no device, unless it looks like one */
 static int open_failed(const struct side *side, int err)
 {
-	bool file = is_image(side->path) || (err == -ENOENT && strncmp(side->path, "/dev/", 5));
+	bool file = is_image_path(side->path) || (err == -ENOENT && strncmp(side->path, "/dev/", 5));
 	const struct target target = { .device = side->path, .image = file ? side->path : NULL };
 
 	message("%s: diff: %s", side->path,
@@ -177,7 +172,7 @@ static bool is_snapshot(const char *path)
 
 	if (is_stdin(path))
 		return true;
-	return !is_image(path) && !stat(path, &st) &&
+	return !is_image_path(path) && !stat(path, &st) &&
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
 }
 

@@ -203,16 +203,15 @@ static bool keep_standard(void)
 int main(int argc, char **argv)
 {
 	const char *device = getenv("CRABTREE_DEVICE");
-	struct args args = {
-		.target.device = device && *device ? target_device(device) : "/dev/crab0",
-		.target.named = device && *device,
-	};
+	struct args args = { .target.device = "/dev/crab0" };
 	char name[32];
 
 	if (!keep_standard() || on_exit(close_stdout, NULL))
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* a write above the limit is an error, as on a full disk */
 	argp_err_exit_status = EXIT_USAGE;
+	if (device && *device)
+		target_name(&args.target, device);
 	if (refuse_words(argc, argv))
 		return EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);

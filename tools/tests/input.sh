@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 89
+suite 95
 image=i.img
 
 run c format --size 64K
@@ -101,9 +101,16 @@ t "the same in the environment" 3 '' '^crabctl: /dev/crab987: no such device' en
 ln i.img crab987
 t "a file of that name" 3 '' '^crabctl: crab987: not a crabtree device' "$crabctl" -d crab987 info
 t "another name" 3 '' '^crabctl: crab98x: no such device' "$crabctl" -d crab98x info
-t "a path of the library that is not there" 3 '' '^crabctl: file:none: no such file$' "$crabctl" -d file:none info
+t "a path of the library that is not there" 3 '' '^crabctl: none: no such file$' "$crabctl" -d file:none info
 : > short
-t "one that is too small" 3 '' '^crabctl: file:short: too small to be an image' "$crabctl" -d file:short info
+t "one that is too small" 3 '' '^crabctl: short: too small to be an image' "$crabctl" -d file:short info
+t "one without a name" 2 '' '--device: the name is empty' "$crabctl" -d file: info
+t "list of one" 2 '' '^crabctl: -d: list does not use it' "$crabctl" -d file:i.img list
+cp i.img whole
+t "dump of one onto itself" 3 '' '^crabctl: i.img: that is the image itself$' "$crabctl" -d file:i.img dump i.img
+t "the same in the environment" 3 '' '^crabctl: i.img: that is the image itself$' env CRABTREE_DEVICE=file:i.img "$crabctl" dump i.img
+same "which is whole" whole i.img
+t "-d goes before the environment" 3 '' '^crabctl: /dev/crab987: no such device' env CRABTREE_DEVICE=file:i.img "$crabctl" -d /dev/crab987 info
 
 # An image is no device: it is not left out of account
 for words in list metrics events "region list"; do

@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 91
+suite 99
 image=i.img
 uuid=00112233-4455-6677-8899-aabbccddeeff
 
@@ -151,4 +151,16 @@ long=$(printf '%0200d/%0200d' 0 0)
 mkdir -p "$long"
 mv j.img "$long"
 json "doctor of a long path" "x[0]['image'] == '$long/j.img'" "$crabctl" --image "$long/j.img" doctor --json
+
+# An image by the path that the library has for it
+export CRABTREE_DEVICE=file:k.img
+t "file:PATH is an image: format" 0 '^k.img: [0-9]+ leaves' '' "$crabctl" format --size 64K
+t "put" 0 '' '' "$crabctl" put 1 2
+t "info" 0 '^image +k.img$' '' "$crabctl" info
+t "doctor" 0 '^k.img: ready' '' "$crabctl" doctor
+t "tree" 0 '^records +1,' '' "$crabctl" tree
+t "snapshot" 0 '' '^1 record written to k$' "$crabctl" snapshot k
+t "restore" 0 '^k.img: 1 record restored$' '' "$crabctl" -d file:k.img restore --force k
+t "watch" 3 '' '^crabctl: k.img: watch: an image has no other writer$' "$crabctl" watch
+unset CRABTREE_DEVICE
 t "watch of an image" 3 '' ': watch: an image has no other writer$' l watch
