@@ -162,8 +162,8 @@ static bool refuse_words(int argc, char **argv)
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (is_negative(argv[i]))
-			message("%s: a negative number; keys and values are 0 to 2^64-1 (for a value of "
-				"i64 or f64, put -- before its name)", argv[i]);
+			message("%s: a negative number; keys and values are 0 to 2^64-1 (for a value of i64 "
+				"or f64, or for N of add, put -- before the name or the key)", argv[i]);
 		else if (is_unprintable(argv[i]))
 			message("%s: not an option", argv[i]);
 		else

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 95
+suite 98
 image=i.img
 
 run c format --size 64K
@@ -49,11 +49,14 @@ usage "key: fraction" 'key 1.5: not a number' get 1.5
 usage "key: exponent" 'key 1e3: not a number' get 1e3
 usage "key: negative" '-5: a negative number; keys and values are 0 to' get -5
 usage "key: negative behind --" 'key -5: a negative number' get -- -5
-usage "value: negative" '-1: a negative number.* put -- before its name' put 1 -1
+usage "value: negative" '-1: a negative number.* put -- before the name or the key\)$' put 1 -1
 usage "value: negative hexadecimal" '-0x1: a negative number' put 1 -0x1
 usage "key: too large" 'key 18446744073709551616: larger than 2\^64-1' get 18446744073709551616
 usage "key: far too large" 'larger than 2\^64-1' get 99999999999999999999999999
 usage "key: too large in hexadecimal" 'larger than 2\^64-1' get 0x10000000000000000
+usage "value: negative, of a verb that does not add" 'value -1: a negative number' put -- 1 -1
+usage "add: two signs" 'value -5: a negative number' add -- 1 --5
+usage "add: a sign alone" 'value : not a number' add -- 1 -
 usage "value: too large" 'value 18446744073709551616: larger' put 1 18446744073709551616
 usage "key: reserved, get" 'key 18446744073709551615: reserved' get 18446744073709551615
 usage "key: reserved, put" 'key 0xffffffffffffffff: reserved' put 0xffffffffffffffff 1

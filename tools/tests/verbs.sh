@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 99
+suite 102
 image=i.img
 uuid=00112233-4455-6677-8899-aabbccddeeff
 
@@ -76,6 +76,9 @@ t "swap of a key that is not there" 1 '' 'swap 21: no such key' c swap 21 0 1
 t "add of a key that is not there" 1 '' 'add 21: no such key' c add --replace 21 4
 t "add creates" 0 '^4$' '' c add 21 4
 json "add --json" "x == {'key': 21, 'value': 3, 'old_value': 4}" c add -j 21 0xffffffffffffffff
+t "add a negative number" 0 '^2$' '' c add -- 21 -1
+t "add a negative number, below 0, modulo 2^64" 0 '^18446744073709551615$' '' c add -- 21 -0x3
+t "and back" 0 '^3$' '' c add 21 4
 t "swap with another value" 1 '' 'swap 21, whose value is 3: the value is another one$' c swap 21 4 5
 t "swap" 0 '' '' c swap 21 3 6
 json "swap --json" "x == {'key': 21, 'value': 7, 'old_value': 6}" c swap -j 21 6 7
