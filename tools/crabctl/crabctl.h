@@ -102,6 +102,8 @@ int fail(struct target *target, int err, const char *fmt, ...)
 int fail_file(const char *path, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+#define ENGINE_VOLATILE	"volatile"	/* an engine without a store */
+
 /* format.c: of @verb, before it overwrites a region; and why FORMAT was refused. Exit codes */
 int format_ask(const struct target *target, const struct crabtree_info *info, const char *verb);
 int format_refused(struct target *target, int err, const char *verb);

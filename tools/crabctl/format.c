@@ -59,6 +59,8 @@ static void parse_end(struct argp_state *state, const struct args *args)
 {
 	if (args->size && !args->target->image)
 		arg_error(state, "--size is for --image: a device has the size that it has");
+	else if (args->target->image && !strcmp(args->format.engine, ENGINE_VOLATILE))
+		arg_error(state, "--engine " ENGINE_VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)

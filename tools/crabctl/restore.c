@@ -13,8 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BATCH		1024
-#define VOLATILE	"volatile"	/* an engine without a store */
+#define BATCH	1024
 
 enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_YES, OPT_COMMITS };
 
@@ -42,8 +41,8 @@ static void parse_end(struct argp_state *state, const struct restore *restore)
 {
 	if (restore->size && !restore->target->image)
 		arg_error(state, "--size is for --image: a device has the size that it has");
-	else if (restore->target->image && !strcmp(restore->format.engine, VOLATILE))
-		arg_error(state, "--engine " VOLATILE " keeps nothing in an image");
+	else if (restore->target->image && !strcmp(restore->format.engine, ENGINE_VOLATILE))
+		arg_error(state, "--engine " ENGINE_VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -93,8 +92,8 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 {
 	if (*format->engine)
 		return;
-	if (!strcmp(stream->info.engine, VOLATILE)) {
-		message("restore: %s is of the engine " VOLATILE
+	if (!strcmp(stream->info.engine, ENGINE_VOLATILE)) {
+		message("restore: %s is of the engine " ENGINE_VOLATILE
 			", which keeps nothing: the default is used", stream->name);
 		return;
 	}

@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 98
+suite 99
 image=i.img
 
 run c format --size 64K
@@ -57,6 +57,7 @@ usage "key: too large in hexadecimal" 'larger than 2\^64-1' get 0x10000000000000
 usage "value: negative, of a verb that does not add" 'value -1: a negative number' put -- 1 -1
 usage "add: two signs" 'value -5: a negative number' add -- 1 --5
 usage "add: a sign alone" 'value : not a number' add -- 1 -
+usage "an engine that keeps nothing in an image" '--engine volatile keeps nothing in an image' format --engine volatile --force
 usage "value: too large" 'value 18446744073709551616: larger' put 1 18446744073709551616
 usage "key: reserved, get" 'key 18446744073709551615: reserved' get 18446744073709551615
 usage "key: reserved, put" 'key 0xffffffffffffffff: reserved' put 0xffffffffffffffff 1
