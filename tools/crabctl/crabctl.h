@@ -116,6 +116,7 @@ uint64_t image_size_arg(struct argp_state *state, const char *text);
 uint32_t leaf_arg(struct argp_state *state, const char *text);
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
+void text_arg(struct argp_state *state, const char *what, const char *text, char *field, size_t len);
 
 #define SIZE_TRIALS	10
 
