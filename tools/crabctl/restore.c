@@ -235,6 +235,8 @@ int verb_restore(struct target *target, int argc, char **argv)
 		return EXIT_FAILED;
 	stream_open(&stream, file, name);
 	code = stream_verify(&stream);
+	if (!code && strcmp(target->word[0], "-"))
+		code = target_spare(target, target->word[0]);
 	if (!code)
 		code = target->image ? restore_image(&restore, &stream) :
 				       restore_device(&restore, &stream);

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 128
+suite 130
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -71,6 +71,12 @@ cp b before
 t "restore to an image that is too small" 3 '' '24576 bytes are too few; --size=[0-9]+ is enough' c --image b restore --size 24K --force s
 same "which leaves the old image" b before
 no_partial "and no other file"
+seq 1 1000 | sed 's/.*/& &/' | c --image b load - > made
+run c --image b snapshot own
+cp own kept
+t "restore onto its own snapshot" 3 '' '^crabctl: own: that is the image itself$' c --image own restore --force --size 64K own
+same "which it keeps" kept own
+run c --image b restore --force s
 t "load reads a snapshot" 0 '^700 records stored' '' c --image b load s
 
 # Damage
