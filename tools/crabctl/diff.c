@@ -47,6 +47,7 @@ struct side {
 struct args {
 	struct target *target;
 	struct side side[2];
+	uint64_t steps;
 	uint64_t differ;
 	uint64_t printed;	/* objects of JSON */
 };
@@ -279,6 +280,7 @@ static void print_json(struct args *args, char mark, enum item_kind kind, const 
 
 static void print_one(struct args *args, char mark, const struct side *side)
 {
+	progress_clear();
 	if (args->target->json)
 		print_json(args, mark, side->kind, &side->item);
 	else
@@ -339,8 +341,12 @@ static int differences(struct args *args)
 {
 	int code = EXIT_OK;
 
-	while (!code && (args->side[0].more || args->side[1].more) && !ferror(stdout))
+	progress_begin(NULL, item_kind_name(args->side[0].kind), 0);
+	while (!code && (args->side[0].more || args->side[1].more) && !ferror(stdout)) {
 		code = step(args);
+		progress_show(++args->steps, 0);
+	}
+	progress_clear();
 	if (args->target->json)
 		json_elements_end(args->printed);
 	return code;

@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 130
+suite 132
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -163,6 +163,13 @@ truth "and prints the difference after it, and no other" [ "$(cat out)" = '+ 209
 t "it reports that it is not complete" 3 - '^crabctl: diff: not complete: 1 damaged part was not compared$' c diff file:harmed file:later
 truth "the other way round" [ "$(c diff file:later file:harmed 2> err)" = '- 2099 1' ]
 t "diff of two that are damaged there" 3 '' '^crabctl: diff: not complete: 2 damaged parts were' c diff file:harmed file:harmed
+# A slow reader of many differences
+c --image few format --size 64K > made
+c --image many format --size 4M > made
+seq 1 40000 | sed 's/.*/& &/' | c --image many load - > made
+script -qec "'$crabctl' diff file:few file:many | (sleep 0.5; cat > seen)" /dev/null < /dev/null > screen
+truth "diff has progress on a terminal" grep -q '[0-9] records' screen
+truth "which is no part of its output" [ "$(grep -c '^+ [0-9]* [0-9]*$' seen)" = "$(wc -l < seen)" ]
 t "diff needs two" 2 '' 'NEW is missing' c diff s
 
 # Over a device
