@@ -4,13 +4,15 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 102
+suite 103
 image=i.img
 uuid=00112233-4455-6677-8899-aabbccddeeff
 
 t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version
 t "help" 0 'Exit codes: 0 done' '' "$crabctl" --help
 t "help of a verb" 0 'leaf-size' '' "$crabctl" format --help
+truth "the manual has the options of each verb, and no others" python3 "$2/options.py" "$crabctl" \
+	"$2/../crabctl/main.c" "$2/../man/crabctl.1"
 t "help to a full disk" 3 '' 'standard output: No space left' sh -c "exec '$crabctl' --help > /dev/full"
 
 t "format creates an image" 0 'leaves of 1024 bytes, room for' - \
