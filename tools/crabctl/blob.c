@@ -23,12 +23,13 @@ struct args {
 	bool escaped;
 	int type;		/* -1: not given */
 	bool has_version;
+	bool values;
 	unsigned int flags;
 	uint64_t key;
 	uint64_t version;
 };
 
-enum { OPT_CREATE = 0x2100, OPT_REPLACE, OPT_FILE, OPT_VERSION, OPT_TYPE };
+enum { OPT_CREATE = 0x2100, OPT_REPLACE, OPT_FILE, OPT_VERSION, OPT_TYPE, OPT_VALUES };
 
 static unsigned char value[CRABTREE_BLOB_MAX + 1];
 
@@ -62,6 +63,9 @@ static error_t parse_opt(int key, char *arg, struct argp_state *state)
 	case OPT_TYPE:
 		args->type = type_arg(state, arg);
 		return 0;
+	case OPT_VALUES:
+		args->values = true;
+		return 0;
 	case 'e':
 		args->escaped = true;
 		return 0;
@@ -87,6 +91,11 @@ static const struct argp_option set_options[] = {
 
 static const struct argp_option cat_options[] = { ESCAPED_OPTION, { 0 } };
 static const struct argp_option rm_options[] = { ESCAPED_OPTION, VERSION_OPTION, { 0 } };
+
+static const struct argp_option ls_options[] = {
+	{ "values", OPT_VALUES, NULL, 0, "store of names: with the values", 0 },
+	{ 0 }
+};
 
 static const struct argp set_argp = {
 	.options = set_options,
@@ -335,17 +344,18 @@ int verb_rm(struct target *target, int argc, char **argv)
 static int ls_run(struct target *target, struct args *args)
 {
 	if (has_names(target))
-		return named_ls(target, args->name);
-	if (!args->name)
+		return named_ls(target, args->name, args->values);
+	if (!args->name && !args->values)
 		return ls(target);
-	message("ls: %s: only the list of a store of names has a PREFIX", args->name);
+	message("ls: %s: only the list of a store of names has %s", args->name ? args->name : "--values",
+		args->name ? "a PREFIX" : "it");
 	return EXIT_USAGE;
 }
 
 int verb_ls(struct target *target, int argc, char **argv)
 {
 	const struct argp argp = {
-		.parser = parse_opt, .args_doc = "[PREFIX]",
+		.options = ls_options, .parser = parse_opt, .args_doc = "[PREFIX]",
 		.doc = "List the keys of a store of blobs: key, bytes, version; "
 		       "or the names of a store of names: name, type, bytes, version.",
 	};

@@ -38,7 +38,10 @@ CAUSE(no_permission, WARNING, "",
       "use root, or a udev rule that sets another owner")
 CAUSE(label_twice, WARNING, "",
       "another store has the same label: /dev/crabtree/by-label/ names only one of them",
-      "use by-uuid, or load one store into a region formatted with another label")
+      "use by-uuid, or crabctl snapshot, then crabctl restore --force --label of the file that it wrote")
+CAUSE(uuid_twice, WARNING, "",
+      "another store has the same uuid: a copy of a region, or a second restore of one snapshot",
+      "crabctl snapshot of one of them, then crabctl restore --force --uuid of the file that it wrote")
 
 /* Unformatted */
 CAUSE(blank, PROBLEM, "no store: the region is blank",

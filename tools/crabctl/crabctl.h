@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <crabtree.h>
 
@@ -30,6 +31,7 @@ enum exit_code {
 };
 
 #define TARGET_WORDS	3
+#define IMAGE_PATH	"file:"	/* before the path of an image, as of crabtree_open() */
 
 /**
  * struct target - the store that a command works on
@@ -50,6 +52,11 @@ struct target {
 	const char *word[TARGET_WORDS];
 	struct crabtree *ct;
 };
+
+static inline bool is_image_path(const char *path)
+{
+	return !strncmp(path, IMAGE_PATH, sizeof(IMAGE_PATH) - 1);
+}
 
 /* target.c */
 extern const struct argp target_argp;
@@ -73,6 +80,8 @@ int target_no_json(const struct target *target, const char *verb);
 int target_no_option(const struct target *target, const char *verb);
 /* The path of a device: crabN, as `region add' prints it, is /dev/crabN */
 const char *target_device(const char *name);
+/* The target is a device, or an image by the path that the library has for it */
+void target_name(struct target *target, const char *name);
 /*
  * Parses the command line of a verb. The parser of @argp need not know the target, nor the words of
  * .args_doc, which the target has then; the first field of @args is the target.
@@ -93,6 +102,8 @@ int fail(struct target *target, int err, const char *fmt, ...)
 int fail_file(const char *path, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+#define ENGINE_VOLATILE	"volatile"	/* an engine without a store */
+
 /* format.c: of @verb, before it overwrites a region; and why FORMAT was refused. Exit codes */
 int format_ask(const struct target *target, const struct crabtree_info *info, const char *verb);
 int format_refused(struct target *target, int err, const char *verb);
@@ -105,6 +116,7 @@ uint64_t image_size_arg(struct argp_state *state, const char *text);
 uint32_t leaf_arg(struct argp_state *state, const char *text);
 bool uuid_parse(const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
 void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_UUID_LEN]);
+void text_arg(struct argp_state *state, const char *what, const char *text, char *field, size_t len);
 
 #define SIZE_TRIALS	10
 

@@ -47,6 +47,7 @@ struct side {
 struct args {
 	struct target *target;
 	struct side side[2];
+	uint64_t steps;
 	uint64_t differ;
 	uint64_t printed;	/* objects of JSON */
 };
@@ -58,11 +59,6 @@ static const struct argp argp = {
 	       "checksum of a value that is no number. Each is a device, file:IMAGE, the file or pipe "
 	       "of a snapshot, or - for one from standard input.",
 };
-
-static bool is_image(const char *path)
-{
-	return !strncmp(path, "file:", 5);
-}
 
 /* Never 1, which would be a difference */
 static int side_failed(const struct side *side, int err)
@@ -76,7 +72,7 @@ static int side_failed(const struct side *side, int err)
 /* A path that is not there is no device, unless it looks like one */
 static int open_failed(const struct side *side, int err)
 {
-	bool file = is_image(side->path) || (err == -ENOENT && strncmp(side->path, "/dev/", 5));
+	bool file = is_image_path(side->path) || (err == -ENOENT && strncmp(side->path, "/dev/", 5));
 	const struct target target = { .device = side->path, .image = file ? side->path : NULL };
 
 	message("%s: diff: %s", side->path,
@@ -177,7 +173,7 @@ static bool is_snapshot(const char *path)
 
 	if (is_stdin(path))
 		return true;
-	return !is_image(path) && !stat(path, &st) &&
+	return !is_image_path(path) && !stat(path, &st) &&
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
 }
 
@@ -284,6 +280,7 @@ static void print_json(struct args *args, char mark, enum item_kind kind, const 
 
 static void print_one(struct args *args, char mark, const struct side *side)
 {
+	progress_clear();
 	if (args->target->json)
 		print_json(args, mark, side->kind, &side->item);
 	else
@@ -344,8 +341,12 @@ static int differences(struct args *args)
 {
 	int code = EXIT_OK;
 
-	while (!code && (args->side[0].more || args->side[1].more) && !ferror(stdout))
+	progress_begin(NULL, item_kind_name(args->side[0].kind), 0);
+	while (!code && (args->side[0].more || args->side[1].more) && !ferror(stdout)) {
 		code = step(args);
+		progress_show(++args->steps, 0);
+	}
+	progress_clear();
 	if (args->target->json)
 		json_elements_end(args->printed);
 	return code;

@@ -74,7 +74,7 @@ void find_machine(struct findings *findings);
 /* Conclusions from patient->info and the rest */
 void find_store(struct patient *patient);
 
-/* The node in /dev, and the labels of all devices */
+/* The node in /dev, and the labels and uuids of all devices */
 void find_node(struct patient *patient, const char *device);
 
 /* Is a returned write safe against it? "yes", "no" or "ask", with the reason for the latter */

@@ -162,7 +162,14 @@ void find_store(struct patient *patient)
 		add(&patient->findings, CAUSE_not_detached);
 }
 
-static bool label_is_shared(const char *device, const char *label)
+static void read_uuid(const char *device, char *uuid, size_t len)
+{
+	sysfs_text(device, "uuid", uuid, len);
+}
+
+/* Does @read return @text of another device, too? */
+static bool is_shared(const char *device, const char *text,
+		      void (*read)(const char *device, char *text, size_t len))
 {
 	char other[SYSFS_TEXT];
 	const char *name;
@@ -173,11 +180,25 @@ static bool label_is_shared(const char *device, const char *label)
 	sysfs_glob("/sys/class/crabtree/crab[0-9]*", &found);
 	for (i = 0; i < found.gl_pathc; i++) {
 		name = strrchr(found.gl_pathv[i], '/') + 1;
-		sysfs_label(name, other, sizeof(other));
-		shared |= strcmp(name, device) && !strcmp(other, label);
+		read(name, other, sizeof(other));
+		shared |= strcmp(name, device) && !strcmp(other, text);
 	}
 	globfree(&found);
 	return shared;
+}
+
+/* Without a store there is no uuid, or one of zeros */
+static void find_twice(struct patient *patient, const char *device)
+{
+	char uuid[SYSFS_TEXT];
+
+	if (patient->info.state != CRABTREE_STATE_READY && patient->info.state != CRABTREE_STATE_READONLY)
+		return;
+	read_uuid(device, uuid, sizeof(uuid));
+	if (patient->info.label[0] && is_shared(device, patient->info.label, sysfs_label))
+		add(&patient->findings, CAUSE_label_twice);
+	if (uuid[0] && is_shared(device, uuid, read_uuid))
+		add(&patient->findings, CAUSE_uuid_twice);
 }
 
 void find_node(struct patient *patient, const char *device)
@@ -193,8 +214,7 @@ void find_node(struct patient *patient, const char *device)
 		add(&patient->findings, CAUSE_no_permission);
 	else if (!err && exists(patient->path))
 		crabtree_close(ct);
-	if (patient->info.label[0] && label_is_shared(device, patient->info.label))
-		add(&patient->findings, CAUSE_label_twice);
+	find_twice(patient, device);
 }
 
 /* memmap=SIZE!START declares any DRAM as persistent */

@@ -54,6 +54,9 @@ static void detail(struct target *target, int err, char *buf, size_t len)
 	case -EOPNOTSUPP:
 		kind_detail(target->ct, buf, len);
 		return;
+	case -EMSGSIZE:
+		snprintf(buf, len, "at most 64 KiB, and less in a region of less than 5 MiB");
+		return;
 	case -ENOENT:
 	case -EEXIST:
 	case -ESTALE:

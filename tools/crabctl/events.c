@@ -64,6 +64,8 @@ static void print_event(struct args *args, const char *device, const char *from,
 		return;
 	strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	sysfs_text(device, "reason", reason, sizeof(reason));
+	from = sysfs_state_name(from);
+	to = sysfs_state_name(to);
 	if (args->target->json)
 		print_json(time_text, device, from, to, reason);
 	else

@@ -46,19 +46,12 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static void text_arg(struct argp_state *state, const char *what, const char *text, char *field,
-		     size_t len)
-{
-	if (strlen(text) >= len)
-		arg_error(state, "%s %s: longer than %zu bytes", what, text, len - 1);
-	else
-		strcpy(field, text);
-}
-
 static void parse_end(struct argp_state *state, const struct args *args)
 {
 	if (args->size && !args->target->image)
 		arg_error(state, "--size is for --image: a device has the size that it has");
+	else if (args->target->image && !strcmp(args->format.engine, ENGINE_VOLATILE))
+		arg_error(state, "--engine " ENGINE_VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)

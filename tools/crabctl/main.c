@@ -4,6 +4,7 @@
  * finds the verb and passes it the rest.
  */
 #include "crabctl.h"
+#include "partial.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -162,8 +163,8 @@ static bool refuse_words(int argc, char **argv)
 
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++) {
 		if (is_negative(argv[i]))
-			message("%s: a negative number; keys and values are 0 to 2^64-1 (for a value of "
-				"i64 or f64, put -- before its name)", argv[i]);
+			message("%s: a negative number; keys and values are 0 to 2^64-1 (for a value of i64 "
+				"or f64, or for N of add, put -- before the name or the key)", argv[i]);
 		else if (is_unprintable(argv[i]))
 			message("%s: not an option", argv[i]);
 		else
@@ -200,19 +201,42 @@ static bool keep_standard(void)
 	return true;
 }
 
+/*
+ * A mapping has no other error for a page that the file does not have any more, or that the disk cannot
+ * read or has no room for. A signal of another cause ends the program as always.
+ */
+static void bus_error(int number, siginfo_t *info, void *context)
+{
+	static const char text[] =
+		"crabctl: the image cannot be used: its file was cut off, or its disk is full or failed\n";
+	ssize_t written;
+
+	(void)context;
+	if (info->si_code != BUS_ADRERR && info->si_code != BUS_MCEERR_AR) {
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	partial_remove();
+	written = write(STDERR_FILENO, text, sizeof(text) - 1);
+	(void)written;
+	_exit(EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
+	const struct sigaction bus = { .sa_sigaction = bus_error, .sa_flags = SA_SIGINFO };
 	const char *device = getenv("CRABTREE_DEVICE");
-	struct args args = {
-		.target.device = device && *device ? target_device(device) : "/dev/crab0",
-		.target.named = device && *device,
-	};
+	struct args args = { .target.device = "/dev/crab0" };
 	char name[32];
 
 	if (!keep_standard() || on_exit(close_stdout, NULL))
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);	/* a write above the limit is an error, as on a full disk */
+	sigaction(SIGBUS, &bus, NULL);
 	argp_err_exit_status = EXIT_USAGE;
+	if (device && *device)
+		target_name(&args.target, device);
 	if (refuse_words(argc, argv))
 		return EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &args);

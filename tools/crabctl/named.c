@@ -8,8 +8,12 @@
 #include "typed.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LINE_VALUE	(4 * CRABTREE_BLOB_MAX + 1)
 
 static unsigned char room[CRABTREE_BLOB_MAX];
 
@@ -204,50 +208,92 @@ int named_rm(struct target *target, const struct name_word *word, const uint64_t
 	return err ? fail(target, err, "rm %s", word->text) : EXIT_OK;
 }
 
+/**
+ * struct ls - a list of names
+ * @target: the store
+ * @values: with the values
+ * @named: the value of the name that is printed; its bytes are in @room
+ * @count: elements of JSON
+ * @damaged: a value is
+ */
 struct ls {
 	struct target *target;
-	uint64_t count;		/* elements of JSON */
+	bool values;
+	struct crabtree_named named;
+	uint64_t count;
 	bool damaged;
 };
 
-static void ls_json(struct ls *ls, const struct crabtree_name *name, const char *text)
+static void ls_json(struct ls *ls, const char *text, int status)
 {
+	const struct crabtree_named *named = &ls->named;
 	struct json_object *json = json_object_new_object();
 
 	json_text(json, "name", text);
-	json_text(json, "type", type_name(name->type));
-	json_u64(json, "bytes", name->bytes);
-	json_u64(json, "version", name->version);
-	json_object_object_add(json, "damaged", json_object_new_boolean(name->status != 0));
+	json_text(json, "type", type_name(named->type));
+	json_u64(json, "bytes", named->bytes);
+	json_u64(json, "version", named->version);
+	json_object_object_add(json, "damaged", json_object_new_boolean(status != 0));
+	if (ls->values && !status)
+		json_object_object_add(json, typed_json_field(named->type, room, named->bytes),
+				       typed_json(named->type, room, named->bytes));
 	json_element(json, &ls->count);
 }
 
-static void ls_line(const struct crabtree_name *name, const char *text)
+/* A text is on one line, as a name is */
+static void ls_line(const struct ls *ls, const char *text, int status)
 {
-	line_begin(stdout, LINE_NAME);
-	printf("%s %s %" PRIu32 " %" PRIu64 "%s\n", text, type_name(name->type), (uint32_t)name->bytes,
-	       (uint64_t)name->version, name->status ? " damaged" : "");
+	const struct crabtree_named *named = &ls->named;
+	static char line[LINE_VALUE];
+
+	line_begin(stdout, ls->values ? LINE_NAME + LINE_VALUE : LINE_NAME);
+	printf("%s %s %" PRIu32 " %" PRIu64, text, type_name(named->type), named->bytes, named->version);
+	if (status || !ls->values) {
+		puts(status ? " damaged" : "");
+		return;
+	}
+	putchar(' ');
+	if (named->type == CRABTREE_TYPE_TEXT)
+		puts(name_escape((const char *)room, named->bytes, line));
+	else
+		typed_print(named->type, room, named->bytes, false);
+}
+
+/* Length and version are those of the value, which may be newer than the list; -ENOENT: it is gone */
+static int ls_read(struct ls *ls, const struct crabtree_name *name)
+{
+	ls->named = (struct crabtree_named){
+		.name = name->name, .name_bytes = name->name_bytes, .type = name->type,
+		.value = room, .capacity = sizeof(room), .bytes = name->bytes, .version = name->version,
+	};
+	if (!ls->values || name->status)
+		return name->status;
+	return crabtree_get_named(ls->target->ct, &ls->named);
 }
 
 static int ls_name(const struct crabtree_name *name, void *arg)
 {
 	struct ls *ls = arg;
+	int status = ls_read(ls, name);
 	char text[NAME_TEXT];
 
+	if (status == -ENOENT)
+		return 0;
 	name_text(name->name, name->name_bytes, text);
 	if (ls->target->json)
-		ls_json(ls, name, text);
+		ls_json(ls, text, status);
 	else
-		ls_line(name, text);
-	if (name->status)
-		fail(ls->target, name->status, "ls: value of %s", text);
-	ls->damaged |= name->status;
+		ls_line(ls, text, status);
+	if (status)
+		fail(ls->target, status, "ls: value of %s", text);
+	ls->damaged |= status;
 	return 0;
 }
 
-int named_ls(struct target *target, const char *prefix)
+int named_ls(struct target *target, const char *prefix, bool values)
 {
-	struct ls ls = { .target = target };
+	static char buffer[2 * (LINE_NAME + LINE_VALUE)];
+	struct ls ls = { .target = target, .values = values };
 	struct crabtree_names range = {
 		.flags = prefix ? CRABTREE_NAMES_PREFIX : 0,
 		.end = (uintptr_t)prefix,
@@ -257,6 +303,8 @@ int named_ls(struct target *target, const char *prefix)
 
 	if (err)
 		return err;
+	if (values && !isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	err = crabtree_names(target->ct, &range, ls_name, &ls);
 	if (target->json)
 		json_elements_end(ls.count);

@@ -41,8 +41,8 @@ int named_get(struct target *target, const struct name_word *word, bool hex);
 int named_cat(struct target *target, const struct name_word *word);
 int named_rm(struct target *target, const struct name_word *word, const uint64_t *version);
 
-/* @prefix: of the names wanted; or NULL: all */
-int named_ls(struct target *target, const char *prefix);
+/* @prefix: of the names wanted; or NULL: all. @values: with the values */
+int named_ls(struct target *target, const char *prefix, bool values);
 
 /* The number in the key argument of a store of records or blobs; EXIT_OK or EXIT_USAGE */
 int key_read(const struct target *target, const char *verb, const char *text, uint64_t *key);

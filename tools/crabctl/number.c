@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * This file implements the parsing of numbers: 64 bits, unsigned, decimal or 0x
- * hexadecimal, without blanks. A leading zero does not mean octal.
+ * hexadecimal, without blanks. A leading zero does not mean octal. It has the uuids and the short texts of
+ * options, too.
  */
 #include "crabctl.h"
 #include "partial.h"
@@ -133,4 +134,12 @@ void uuid_arg(struct argp_state *state, const char *text, uint8_t uuid[CRABTREE_
 {
 	if (!uuid_parse(text, uuid))
 		arg_error(state, "uuid %s: not of the form %s", text, uuid_form);
+}
+
+void text_arg(struct argp_state *state, const char *what, const char *text, char *field, size_t len)
+{
+	if (strlen(text) >= len)
+		arg_error(state, "%s %s: longer than %zu bytes", what, text, len - 1);
+	else
+		strcpy(field, text);
 }

@@ -23,10 +23,15 @@
 
 static const char *volatile doomed;
 
-static void remove_doomed(int number)
+void partial_remove(void)
 {
 	if (doomed)
 		unlink(doomed);
+}
+
+static void remove_doomed(int number)
+{
+	partial_remove();
 	raise(number);
 }
 

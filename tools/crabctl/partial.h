@@ -55,4 +55,7 @@ int partial_keep(struct partial *partial);
 /* Removes the file, unless it was placed or kept */
 void partial_end(struct partial *partial);
 
+/* The same of the file that is being written, for the handler of a signal */
+void partial_remove(void);
+
 #endif /* CRABCTL_PARTIAL_H */

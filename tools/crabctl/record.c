@@ -13,6 +13,7 @@ struct args {
 	const char *verb;
 	bool text;		/* get: the key is wanted as text, in @name */
 	bool swap;		/* the second word is @expected */
+	bool add;		/* it may be negative */
 	bool range;
 	unsigned int flags;
 	bool hex;
@@ -40,6 +41,15 @@ static uint64_t number_word(struct args *args, struct argp_state *state, const c
 	return *what == 'k' ? key_arg(state, text) : number_arg(state, what, text);
 }
 
+/* The value; the addend of `add' may be negative: it is added modulo 2^64 */
+static uint64_t value_word(struct args *args, struct argp_state *state, const char *text)
+{
+	bool minus = args->add && *text == '-';
+	uint64_t value = number_word(args, state, "value", text + minus);
+
+	return minus ? -value : value;
+}
+
 /* All words are there, and the options of the target, also those after the words */
 static void take_words(struct args *args, struct argp_state *state)
 {
@@ -53,11 +63,11 @@ static void take_words(struct args *args, struct argp_state *state)
 	if (args->range)
 		*args->to = number_word(args, state, "key", word[1]);
 	else if (word[1])
-		args->value = number_word(args, state, "value", word[1]);
+		args->value = value_word(args, state, word[1]);
 	if (!args->swap)
 		return;
 	args->expected = args->value;
-	args->value = number_word(args, state, "value", word[2]);
+	args->value = value_word(args, state, word[2]);
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
@@ -127,7 +137,7 @@ static const struct argp add_argp = {
 	.options = add_options,
 	.parser = parse_opt,
 	.args_doc = "KEY N",
-	.doc = "Add to the value of a key, modulo 2^64, and print the sum.",
+	.doc = "Add to the value of a key, modulo 2^64, and print the sum. A negative N needs -- before the key.",
 };
 
 static const struct argp del_argp = {
@@ -288,7 +298,7 @@ int verb_swap(struct target *target, int argc, char **argv)
 
 int verb_add(struct target *target, int argc, char **argv)
 {
-	struct args args = { .target = target, .verb = "add" };
+	struct args args = { .target = target, .verb = "add", .add = true };
 
 	verb_parse(&add_argp, argc, argv, &args);
 	return target_open(target, 0) ?: add(target, &args);

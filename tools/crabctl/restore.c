@@ -13,15 +13,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BATCH		1024
-#define VOLATILE	"volatile"	/* an engine without a store */
+#define BATCH	1024
 
-enum { OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_SIZE, OPT_FORCE, OPT_YES, OPT_COMMITS };
+enum {
+	OPT_ENGINE = 0x2000, OPT_LAYOUT, OPT_LEAF_SIZE, OPT_LABEL, OPT_UUID, OPT_SIZE, OPT_FORCE, OPT_YES,
+	OPT_COMMITS,
+};
 
 static const struct argp_option options[] = {
 	{ "engine", OPT_ENGINE, "NAME", 0, "the engine [that of the snapshot]", 0 },
 	{ "layout", OPT_LAYOUT, "NAME", 0, "its leaf layout [that of the snapshot, or of --engine]", 0 },
 	{ "leaf-size", OPT_LEAF_SIZE, "BYTES", 0, "size of a leaf [that of the snapshot, or of --layout]", 0 },
+	{ "label", OPT_LABEL, "TEXT", 0, "a name for people, at most 31 bytes [that of the snapshot]", 0 },
+	{ "uuid", OPT_UUID, "UUID", 0, "the identity [that of the snapshot]", 0 },
 	{ "size", OPT_SIZE, "BYTES", 0, "size of the image [that of the old file]", 0 },
 	{ "commits", OPT_COMMITS, NULL, 0, "a store of commits, also if the snapshot is of none", 0 },
 	{ "force", OPT_FORCE, NULL, 0, "replace the file of --image, or the store of the device", 0 },
@@ -29,42 +33,42 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-static void name_arg(struct argp_state *state, const char *what, const char *text,
-		     char field[CRABTREE_NAME_LEN])
-{
-	if (strlen(text) >= CRABTREE_NAME_LEN)
-		arg_error(state, "%s %s: longer than %d bytes", what, text, CRABTREE_NAME_LEN - 1);
-	else
-		strcpy(field, text);
-}
-
 static void parse_end(struct argp_state *state, const struct restore *restore)
 {
 	if (restore->size && !restore->target->image)
 		arg_error(state, "--size is for --image: a device has the size that it has");
-	else if (restore->target->image && !strcmp(restore->format.engine, VOLATILE))
-		arg_error(state, "--engine " VOLATILE " keeps nothing in an image");
+	else if (restore->target->image && !strcmp(restore->format.engine, ENGINE_VOLATILE))
+		arg_error(state, "--engine " ENGINE_VOLATILE " keeps nothing in an image");
 }
 
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct restore *restore = state->input;
+	struct crabtree_format *format = &restore->format;
 
 	switch (key) {
 	case OPT_ENGINE:
-		name_arg(state, "--engine", arg, restore->format.engine);
+		text_arg(state, "--engine", arg, format->engine, sizeof(format->engine));
 		return 0;
 	case OPT_LAYOUT:
-		name_arg(state, "--layout", arg, restore->format.layout);
+		text_arg(state, "--layout", arg, format->layout, sizeof(format->layout));
 		return 0;
 	case OPT_LEAF_SIZE:
-		restore->format.leaf_bytes = leaf_arg(state, arg);
+		format->leaf_bytes = leaf_arg(state, arg);
+		return 0;
+	case OPT_LABEL:
+		text_arg(state, "--label", arg, format->label, sizeof(format->label));
+		restore->label = true;
+		return 0;
+	case OPT_UUID:
+		uuid_arg(state, arg, format->uuid);
+		restore->uuid = true;
 		return 0;
 	case OPT_SIZE:
 		restore->size = image_size_arg(state, arg);
 		return 0;
 	case OPT_COMMITS:
-		restore->format.flags |= CRABTREE_FORMAT_COMMITS;
+		format->flags |= CRABTREE_FORMAT_COMMITS;
 		return 0;
 	case OPT_FORCE:
 		restore->force = true;
@@ -93,8 +97,8 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 {
 	if (*format->engine)
 		return;
-	if (!strcmp(stream->info.engine, VOLATILE)) {
-		message("restore: %s is of the engine " VOLATILE
+	if (!strcmp(stream->info.engine, ENGINE_VOLATILE)) {
+		message("restore: %s is of the engine " ENGINE_VOLATILE
 			", which keeps nothing: the default is used", stream->name);
 		return;
 	}
@@ -106,14 +110,16 @@ static void choose_engine(struct crabtree_format *format, const struct stream *s
 	memcpy(format->engine, stream->info.engine, sizeof(format->engine));
 }
 
-/* Label, identity and commits are those of the snapshot */
+/* Label and identity are those of the snapshot, unless others were asked for; a store of commits remains one */
 int restore_format(struct restore *restore, const struct stream *stream)
 {
 	struct crabtree_format *format = &restore->format;
 
 	choose_engine(format, stream);
-	memcpy(format->label, stream->info.label, sizeof(format->label));
-	memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
+	if (!restore->label)
+		memcpy(format->label, stream->info.label, sizeof(format->label));
+	if (!restore->uuid)
+		memcpy(format->uuid, stream->info.uuid, sizeof(format->uuid));
 	format->flags |= item_format_flags(stream->kind);
 	if (stream->info.feature_incompat & CRABTREE_INCOMPAT_COMMITS)
 		format->flags |= CRABTREE_FORMAT_COMMITS;
@@ -229,6 +235,8 @@ int verb_restore(struct target *target, int argc, char **argv)
 		return EXIT_FAILED;
 	stream_open(&stream, file, name);
 	code = stream_verify(&stream);
+	if (!code && strcmp(target->word[0], "-"))
+		code = target_spare(target, target->word[0]);
 	if (!code)
 		code = target->image ? restore_image(&restore, &stream) :
 				       restore_device(&restore, &stream);

@@ -13,7 +13,9 @@
  * @size: of the image; 0: that of the old file
  * @force: replace a store that is there
  * @yes: do not ask
- * @format: engine, layout, size of leaves and flags that were asked for
+ * @label: in @format; otherwise that of the snapshot is taken
+ * @uuid: likewise
+ * @format: engine, layout, size of leaves, label, uuid and flags that were asked for
  * @ct: the store that is filled
  * @reason: of the image: why its format was refused
  */
@@ -22,6 +24,8 @@ struct restore {
 	uint64_t size;
 	bool force;
 	bool yes;
+	bool label;
+	bool uuid;
 	struct crabtree_format format;
 	struct crabtree *ct;
 	char reason[128];

@@ -464,13 +464,18 @@ void stream_begin_part(struct stream *stream, uint32_t part, uint32_t parts)
 int stream_verify(struct stream *stream)
 {
 	struct item item;
+	struct stat st;
 	int got = item_init(&item);
 
 	if (got)
 		return fail_file(stream->name, got, "read");
-	do
+	progress_begin(NULL, "verified", fstat(fileno(stream->file), &st) ? 0 : st.st_size);
+	do {
 		got = stream->why ? -EINVAL : stream_next(stream, &item);
-	while (got > 0);
+		if (stream->count % STREAM_BLOCK == 0)
+			progress_show(stream->count, ftello(stream->file));
+	} while (got > 0);
+	progress_clear();
 	free(item.data);
 	if (!got) {
 		stream_begin_part(stream, 0, 1);

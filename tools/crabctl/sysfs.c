@@ -97,19 +97,30 @@ static const char * const states[] = {
 	[CRABTREE_STATE_GONE]		= "gone",
 };
 
+/* CRABTREE_STATE_GONE + 1: there is no such state */
+static uint32_t state_find(const char *text)
+{
+	uint32_t i = 0;
+
+	while (i <= CRABTREE_STATE_GONE && strcmp(text, states[i]))
+		i++;
+	return i;
+}
+
+const char *sysfs_state_name(const char *text)
+{
+	uint32_t state = state_find(text);
+
+	return state <= CRABTREE_STATE_GONE ? crabtree_state_name(state) : text;
+}
+
 static bool read_state(const char *device, uint32_t *state)
 {
 	char text[SYSFS_TEXT];
-	uint32_t i;
 
 	sysfs_text(device, "state", text, sizeof(text));
-	for (i = 0; i <= CRABTREE_STATE_GONE; i++) {
-		if (!strcmp(text, states[i])) {
-			*state = i;
-			return true;
-		}
-	}
-	return false;
+	*state = state_find(text);
+	return *state <= CRABTREE_STATE_GONE;
 }
 
 /* The number whose name is @text; 0 if there is none */

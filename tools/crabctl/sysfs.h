@@ -26,6 +26,9 @@ void sysfs_text(const char *device, const char *name, char *text, size_t len);
 /* Its label. The attribute escapes bytes of UTF-8; the uevent has a form that can be read back */
 void sysfs_label(const char *device, char *label, size_t len);
 
+/* A state as INFO and the other verbs name it; @text is that of sysfs, or another word, which it returns */
+const char *sysfs_state_name(const char *text);
+
 /* The fields that sysfs has; false if it does not have the device */
 bool sysfs_info(const char *device, struct crabtree_info *info);
 

@@ -18,7 +18,7 @@ enum { OPT_IMAGE = 0x1000 };
 
 static const struct argp_option options[] = {
 	{ "device", 'd', "DEV", 0,
-	  "the device [$CRABTREE_DEVICE, else /dev/crab0]", 0 },
+	  "the device, or file:IMAGE [$CRABTREE_DEVICE, else /dev/crab0]", 0 },
 	{ "image", OPT_IMAGE, "FILE", 0,
 	  "work on an image of a region instead, without the kernel", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
@@ -38,17 +38,24 @@ const char *target_device(const char *name)
 	return path;
 }
 
+void target_name(struct target *target, const char *name)
+{
+	bool image = is_image_path(name);
+
+	target->image = image ? name + strlen(IMAGE_PATH) : NULL;
+	target->device = image ? name : target_device(name);
+	target->named = true;
+}
+
 static error_t parse_opt(int key, char *arg, struct argp_state *state)
 {
 	struct target *target = state->input;
 
 	switch (key) {
 	case 'd':
-		if (!*arg)
+		if (!*arg || !strcmp(arg, IMAGE_PATH))
 			arg_error(state, "--device: the name is empty");
-		target->device = target_device(arg);
-		target->image = NULL;
-		target->named = true;
+		target_name(target, arg);
 		target->option = "-d";
 		return 0;
 	case OPT_IMAGE:
@@ -176,7 +183,7 @@ static int open_image(struct target *target, unsigned int flags)
 /* Meaning of an errno of open; the messages of the library are about keys */
 const char *target_error(const struct target *target, int err)
 {
-	bool image = target->image || !strncmp(target->device, "file:", 5);
+	bool image = target->image;
 
 	switch (err) {
 	case -ENOENT:

@@ -27,7 +27,7 @@ func (s *Store) put(key uint64, value []byte, flags C.uint, version uint64) (uin
 		return 0, Error(syscall.EMSGSIZE)
 	}
 	raw := C.uint64_t(version)
-	err := check(C.crabtree_put(s.handle, C.uint64_t(key), pointer(value), C.uint32_t(len(value)), flags, &raw))
+	err := check(C.crabtree_put(s.opened(), C.uint64_t(key), pointer(value), C.uint32_t(len(value)), flags, &raw))
 	if err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) Get(key uint64) ([]byte, uint64, error) {
 	bytes := C.uint32_t(blobRoom)
 	for {
 		room := make([]byte, bytes)
-		err := check(C.crabtree_get(s.handle, C.uint64_t(key), pointer(room), C.uint32_t(len(room)), &bytes, &version))
+		err := check(C.crabtree_get(s.opened(), C.uint64_t(key), pointer(room), C.uint32_t(len(room)), &bytes, &version))
 		if err == nil {
 			return room[:bytes], uint64(version), nil
 		}
@@ -73,13 +73,13 @@ func (s *Store) Get(key uint64) ([]byte, uint64, error) {
 
 // Erase removes a key and its value.
 func (s *Store) Erase(key uint64) error {
-	return check(C.crabtree_erase(s.handle, C.uint64_t(key), nil))
+	return check(C.crabtree_erase(s.opened(), C.uint64_t(key), nil))
 }
 
 // EraseIf is Erase for a key whose value has this version, else the error is ESTALE or ENOENT.
 func (s *Store) EraseIf(key, version uint64) error {
 	raw := C.uint64_t(version)
-	return check(C.crabtree_erase(s.handle, C.uint64_t(key), &raw))
+	return check(C.crabtree_erase(s.opened(), C.uint64_t(key), &raw))
 }
 
 // Entry is a key of a store of blobs. If the value is damaged, Bytes and Version are 0.
@@ -96,7 +96,7 @@ func (s *Store) List(start, end uint64, fn func(Entry) bool) error {
 	var entries [scanRecords]C.struct_crabtree_entry
 	C.crabtree_cursor_init(&cursor, C.uint64_t(start), C.uint64_t(end))
 	read := func() C.int {
-		return C.crabtree_list(s.handle, &cursor, &entries[0], scanRecords)
+		return C.crabtree_list(s.opened(), &cursor, &entries[0], scanRecords)
 	}
 	return walk(&cursor, read, func(i C.int) bool {
 		one := &entries[i]

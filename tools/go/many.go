@@ -27,7 +27,7 @@ func (s *Store) ScanReverse(start, end uint64, fn func(Record) bool) error {
 func (s *Store) scan(cursor *C.struct_crabtree_cursor, fn func(Record) bool) error {
 	var records [scanRecords]C.struct_crabtree_record
 	read := func() C.int {
-		return C.crabtree_cursor_read(s.handle, cursor, &records[0], scanRecords)
+		return C.crabtree_cursor_read(s.opened(), cursor, &records[0], scanRecords)
 	}
 	return walk(cursor, read, func(i C.int) bool {
 		return fn(Record{uint64(records[i].key), uint64(records[i].value)})
@@ -103,7 +103,7 @@ func (s *Store) Batch(ops []Op) error {
 		if count > C.CRABTREE_BATCH_MAX {
 			count = C.CRABTREE_BATCH_MAX
 		}
-		if err := check(C.crabtree_batch(s.handle, &ops[0].op, C.uint32_t(count), nil)); err != nil {
+		if err := check(C.crabtree_batch(s.opened(), &ops[0].op, C.uint32_t(count), nil)); err != nil {
 			return err
 		}
 		ops = ops[count:]
@@ -120,6 +120,6 @@ func (s *Store) Commit(ops []Op) (failed int, err error) {
 	if len(ops) > 0 {
 		first = &ops[0].op
 	}
-	err = check(C.crabtree_commit(s.handle, first, C.uint32_t(len(ops)), &number))
+	err = check(C.crabtree_commit(s.opened(), first, C.uint32_t(len(ops)), &number))
 	return int(number), err
 }

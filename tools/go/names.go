@@ -199,7 +199,7 @@ func (s *Store) set(name string, value any, flags C.uint, version uint64) (uint6
 		return 0, Error(syscall.EMSGSIZE)
 	}
 	raw := C.uint64_t(version)
-	err = check(C.put_named(s.handle, name, C.uint32_t(kind), pointer(data), C.uint32_t(len(data)), flags, &raw))
+	err = check(C.put_named(s.opened(), name, C.uint32_t(kind), pointer(data), C.uint32_t(len(data)), flags, &raw))
 	if err != nil {
 		return 0, err
 	}
@@ -234,7 +234,7 @@ func (s *Store) Variable(name string) (Variable, error) {
 	length := C.uint32_t(blobRoom)
 	for {
 		room := make([]byte, length)
-		err := check(C.get_named(s.handle, name, pointer(room), C.uint32_t(len(room)), &length, &kind, &version))
+		err := check(C.get_named(s.opened(), name, pointer(room), C.uint32_t(len(room)), &length, &kind, &version))
 		if err == nil {
 			return Variable{decode(Type(kind), room[:length]), Type(kind), uint64(version)}, nil
 		}
@@ -246,13 +246,13 @@ func (s *Store) Variable(name string) (Variable, error) {
 
 // Remove removes a name and its variable.
 func (s *Store) Remove(name string) error {
-	return check(C.erase_named(s.handle, name, nil))
+	return check(C.erase_named(s.opened(), name, nil))
 }
 
 // RemoveIf is Remove for a name whose variable has this version, else the error is ESTALE or ENOENT.
 func (s *Store) RemoveIf(name string, version uint64) error {
 	raw := C.uint64_t(version)
-	return check(C.erase_named(s.handle, name, &raw))
+	return check(C.erase_named(s.opened(), name, &raw))
 }
 
 // NameEntry is a name of a list. If the value is damaged, Bytes and Version are 0.
@@ -270,7 +270,7 @@ func (s *Store) Names(prefix string, fn func(NameEntry) bool) error {
 	var page C.struct_names_page
 	after := ""
 	for {
-		more := C.names_page(s.handle, prefix, after, &page)
+		more := C.names_page(s.opened(), prefix, after, &page)
 		for at := C.uint32_t(0); at < page.used; {
 			one := (*C.struct_crabtree_name)(unsafe.Pointer(&page.entries[at]))
 			after = C.GoStringN(&one.name[0], C.int(one.name_bytes))

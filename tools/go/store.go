@@ -81,7 +81,16 @@ func OpenReadonly(path string) (*Store, error) {
 	return open(path, C.CRABTREE_OPEN_READONLY)
 }
 
-// Close ends the use of the store; the writes to an image are then in its file.
+// The handle, which C would follow without a look at it.
+func (s *Store) opened() *C.struct_crabtree {
+	if s.handle == nil {
+		panic("crabtree: a call of a store that is closed")
+	}
+	return s.handle
+}
+
+// Close ends the use of the store; the writes to an image are then in its file. A second Close does nothing,
+// every other call panics then.
 func (s *Store) Close() error {
 	handle := s.handle
 	s.handle = nil
@@ -90,7 +99,7 @@ func (s *Store) Close() error {
 
 func (s *Store) insert(key, value uint64, flags C.uint) (uint64, error) {
 	var old C.uint64_t
-	err := C.crabtree_insert(s.handle, C.uint64_t(key), C.uint64_t(value), flags, nil, &old)
+	err := C.crabtree_insert(s.opened(), C.uint64_t(key), C.uint64_t(value), flags, nil, &old)
 	return uint64(old), check(err)
 }
 
@@ -114,28 +123,28 @@ func (s *Store) Replace(key, value uint64) (uint64, error) {
 // value before.
 func (s *Store) Swap(key, expected, value uint64) (uint64, error) {
 	var old C.uint64_t
-	err := C.crabtree_swap(s.handle, C.uint64_t(key), C.uint64_t(expected), C.uint64_t(value), &old)
+	err := C.crabtree_swap(s.opened(), C.uint64_t(key), C.uint64_t(expected), C.uint64_t(value), &old)
 	return uint64(old), check(err)
 }
 
 // Add adds to the value of a key, modulo 2^64; a key that is not there has 0. It returns the value before.
 func (s *Store) Add(key, addend uint64) (uint64, error) {
 	var old C.uint64_t
-	err := C.crabtree_add(s.handle, C.uint64_t(key), C.uint64_t(addend), 0, &old)
+	err := C.crabtree_add(s.opened(), C.uint64_t(key), C.uint64_t(addend), 0, &old)
 	return uint64(old), check(err)
 }
 
 // Search returns the value of a key.
 func (s *Store) Search(key uint64) (uint64, error) {
 	var value C.uint64_t
-	err := C.crabtree_search(s.handle, C.uint64_t(key), &value)
+	err := C.crabtree_search(s.opened(), C.uint64_t(key), &value)
 	return uint64(value), check(err)
 }
 
 // Delete removes a key and returns the value that it had.
 func (s *Store) Delete(key uint64) (uint64, error) {
 	var old C.uint64_t
-	err := C.crabtree_delete(s.handle, C.uint64_t(key), &old)
+	err := C.crabtree_delete(s.opened(), C.uint64_t(key), &old)
 	return uint64(old), check(err)
 }
 
@@ -143,13 +152,13 @@ func (s *Store) Delete(key uint64) (uint64, error) {
 // atomic, not all of them.
 func (s *Store) DeleteRange(start, end uint64) (uint64, error) {
 	var deleted C.uint64_t
-	err := C.crabtree_delete_range(s.handle, C.uint64_t(start), C.uint64_t(end), &deleted, nil)
+	err := C.crabtree_delete_range(s.opened(), C.uint64_t(start), C.uint64_t(end), &deleted, nil)
 	return uint64(deleted), check(err)
 }
 
 func (s *Store) seek(key uint64, flags C.uint) (Record, error) {
 	var record C.struct_crabtree_record
-	err := C.crabtree_seek(s.handle, C.uint64_t(key), flags, &record)
+	err := C.crabtree_seek(s.opened(), C.uint64_t(key), flags, &record)
 	return Record{uint64(record.key), uint64(record.value)}, check(err)
 }
 
@@ -165,13 +174,13 @@ func (s *Store) AtOrBelow(key uint64) (Record, error) {
 
 // Sync writes an image to its file: durable until the next write. A device needs no sync.
 func (s *Store) Sync() error {
-	return check(C.crabtree_sync(s.handle))
+	return check(C.crabtree_sync(s.opened()))
 }
 
 // Reason says why the store is rejected or read-only; it is empty if the store is neither.
 func (s *Store) Reason() string {
 	var text [160]C.char
-	C.crabtree_reason(s.handle, &text[0], C.size_t(len(text)))
+	C.crabtree_reason(s.opened(), &text[0], C.size_t(len(text)))
 	return C.GoString(&text[0])
 }
 
@@ -197,7 +206,7 @@ type Info struct {
 // Info returns properties and counters.
 func (s *Store) Info() (Info, error) {
 	var raw C.struct_crabtree_info
-	if err := check(C.crabtree_info(s.handle, &raw, C.sizeof_struct_crabtree_info)); err != nil {
+	if err := check(C.crabtree_info(s.opened(), &raw, C.sizeof_struct_crabtree_info)); err != nil {
 		return Info{}, err
 	}
 	info := Info{
@@ -241,7 +250,7 @@ type Damage struct {
 // Check verifies every invariant; Errors is 0 if all hold.
 func (s *Store) Check() (Damage, error) {
 	var raw C.struct_crabtree_check
-	err := check(C.crabtree_check(s.handle, &raw, C.sizeof_struct_crabtree_check))
+	err := check(C.crabtree_check(s.opened(), &raw, C.sizeof_struct_crabtree_check))
 	return Damage{uint64(raw.errors), uint64(raw.first_offset), C.GoString(&raw.first[0])}, err
 }
 
@@ -286,5 +295,5 @@ func (s *Store) Format(options FormatOptions) error {
 			return err
 		}
 	}
-	return check(C.crabtree_format(s.handle, &raw, C.sizeof_struct_crabtree_format))
+	return check(C.crabtree_format(s.opened(), &raw, C.sizeof_struct_crabtree_format))
 }

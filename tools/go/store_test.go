@@ -236,6 +236,18 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+func TestClosed(t *testing.T) {
+	store, _ := newStore(t, FormatOptions{})
+	must(t, store.Close())
+	must(t, store.Close())
+	defer func() {
+		if recover() == nil {
+			t.Fatal("a call of a store that is closed")
+		}
+	}()
+	store.Search(1)
+}
+
 func TestGoroutines(t *testing.T) {
 	store, _ := newStore(t, FormatOptions{})
 	defer store.Close()

@@ -155,7 +155,7 @@ func (s *Store) CommitValues(ops []ValueOp) (failed int, err error) {
 		raws[i] = op.raw(&memory)
 	}
 	var number C.uint32_t
-	err = check(C.crabtree_commit_values(s.handle, &raws[0], C.uint32_t(len(raws)), &number))
+	err = check(C.crabtree_commit_values(s.opened(), &raws[0], C.uint32_t(len(raws)), &number))
 	for _, each := range memory {
 		C.free(each)
 	}

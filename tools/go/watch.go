@@ -53,7 +53,7 @@ import (
 // error of its calls is ESTALE once the memory for old values was used up.
 func (s *Store) Snapshot() (*Store, error) {
 	snapshot := &Store{}
-	if err := check(C.crabtree_snapshot(s.handle, &snapshot.handle)); err != nil {
+	if err := check(C.crabtree_snapshot(s.opened(), &snapshot.handle)); err != nil {
 		return nil, err
 	}
 	return snapshot, nil
@@ -77,7 +77,7 @@ type Watch struct {
 // Watch reports the changes of the keys from start to end, both included. At most entries changes wait
 // for the reader, 1024 for 0.
 func (s *Store) Watch(start, end uint64, entries uint32) (*Watch, error) {
-	fd := C.crabtree_watch(s.handle, C.uint64_t(start), C.uint64_t(end), C.uint32_t(entries))
+	fd := C.crabtree_watch(s.opened(), C.uint64_t(start), C.uint64_t(end), C.uint32_t(entries))
 	if err := check(fd); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ type NameWatch struct {
 // WatchNames reports the changes of the names that begin with a prefix. At most entries changes wait
 // for the reader, 1024 for 0.
 func (s *Store) WatchNames(prefix string, entries uint32) (*NameWatch, error) {
-	fd := C.watch_names(s.handle, prefix, C.uint32_t(entries))
+	fd := C.watch_names(s.opened(), prefix, C.uint32_t(entries))
 	if err := check(fd); err != nil {
 		return nil, err
 	}

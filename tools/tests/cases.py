@@ -61,6 +61,17 @@ def files():
     tap.ok(raises(ValueError, store.search, 1), "a store that is closed")
 
 
+def durable():
+    """The name of an image is on the disk, as its content is once it is closed."""
+    synced, fsync = [], os.fsync
+    os.fsync = lambda file: synced.append(os.fstat(file).st_ino) or fsync(file)
+    try:
+        crabtree.create("durable.img", 64 << 10).close()
+    finally:
+        os.fsync = fsync
+    tap.ok(os.stat(".").st_ino in synced, "create syncs the directory of the image")
+
+
 def messages():
     """Errors name the mistake, not only the number of an errno."""
     def says(text, call, *arguments, **options):
@@ -228,6 +239,7 @@ def main():
     """All of it."""
     limits()
     files()
+    durable()
     messages()
     damaged()
     walks_end()

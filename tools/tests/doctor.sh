@@ -14,7 +14,7 @@ export FAKE_ROOT=$PWD/root FAKE_IMAGE=$PWD/fake.img
 : > transcripts
 "$crabctl" doctor --causes --json > causes.json
 names=$(python3 -c 'import json; print(*(c["cause"] for c in json.load(open("causes.json"))))')
-CAUSES=47	# how many are planted
+CAUSES=48	# how many are planted
 suite $((CAUSES + 13))
 
 doctor()
@@ -122,6 +122,10 @@ device crab1 label=escaped
 printf '%s\n' 'CRABTREE_LABEL_ENC=crab\x30' > $class/crab1/uevent
 export FAKE_OPEN=1
 found label_twice
+rm $class/crab1/uevent
+device crab1 uuid=11111111-2222-3333-4444-555555555555
+device crab0 uuid=11111111-2222-3333-4444-555555555555
+found uuid_twice
 
 unformatted="state=unformatted durability=pop label="
 # shellcheck disable=SC2086	# several attributes

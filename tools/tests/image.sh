@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 104
+suite 107
 image=i.img
 
 # poke FILE OFFSET: invert the bits of one byte
@@ -259,6 +259,16 @@ t "all of them are there" 0 '5000 records: sound' '' "$crabctl" --image grow.img
 truncate -s 64K grow.img
 t "an image that was cut off is refused" 3 '' 'store of 262144 bytes in a region of 65536' \
 	"$crabctl" --image grow.img get 1
+
+# Another program cuts the file off while it is mapped
+cp good cut.img
+export FAKE_IMAGE=$PWD/cut.img FAKE_CALL='truncate -s 4096 cut.img'
+t "an image that is cut off while it is read" 3 '' \
+	'^crabctl: the image cannot be used: its file was cut off, or its disk is full or failed$' fake scan
+cp good cut.img
+t "dump of one" 3 '' 'its file was cut off' fake dump cut
+result "which leaves no file" "$(find . -name 'cut' -o -name 'cut.*.partial')"
+unset FAKE_IMAGE FAKE_CALL
 
 # A write to a hole of a file on a full disk would end the program by a signal
 mkdir disk

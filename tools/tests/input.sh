@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 89
+suite 99
 image=i.img
 
 run c format --size 64K
@@ -49,11 +49,15 @@ usage "key: fraction" 'key 1.5: not a number' get 1.5
 usage "key: exponent" 'key 1e3: not a number' get 1e3
 usage "key: negative" '-5: a negative number; keys and values are 0 to' get -5
 usage "key: negative behind --" 'key -5: a negative number' get -- -5
-usage "value: negative" '-1: a negative number.* put -- before its name' put 1 -1
+usage "value: negative" '-1: a negative number.* put -- before the name or the key\)$' put 1 -1
 usage "value: negative hexadecimal" '-0x1: a negative number' put 1 -0x1
 usage "key: too large" 'key 18446744073709551616: larger than 2\^64-1' get 18446744073709551616
 usage "key: far too large" 'larger than 2\^64-1' get 99999999999999999999999999
 usage "key: too large in hexadecimal" 'larger than 2\^64-1' get 0x10000000000000000
+usage "value: negative, of a verb that does not add" 'value -1: a negative number' put -- 1 -1
+usage "add: two signs" 'value -5: a negative number' add -- 1 --5
+usage "add: a sign alone" 'value : not a number' add -- 1 -
+usage "an engine that keeps nothing in an image" '--engine volatile keeps nothing in an image' format --engine volatile --force
 usage "value: too large" 'value 18446744073709551616: larger' put 1 18446744073709551616
 usage "key: reserved, get" 'key 18446744073709551615: reserved' get 18446744073709551615
 usage "key: reserved, put" 'key 0xffffffffffffffff: reserved' put 0xffffffffffffffff 1
@@ -101,9 +105,16 @@ t "the same in the environment" 3 '' '^crabctl: /dev/crab987: no such device' en
 ln i.img crab987
 t "a file of that name" 3 '' '^crabctl: crab987: not a crabtree device' "$crabctl" -d crab987 info
 t "another name" 3 '' '^crabctl: crab98x: no such device' "$crabctl" -d crab98x info
-t "a path of the library that is not there" 3 '' '^crabctl: file:none: no such file$' "$crabctl" -d file:none info
+t "a path of the library that is not there" 3 '' '^crabctl: none: no such file$' "$crabctl" -d file:none info
 : > short
-t "one that is too small" 3 '' '^crabctl: file:short: too small to be an image' "$crabctl" -d file:short info
+t "one that is too small" 3 '' '^crabctl: short: too small to be an image' "$crabctl" -d file:short info
+t "one without a name" 2 '' '--device: the name is empty' "$crabctl" -d file: info
+t "list of one" 2 '' '^crabctl: -d: list does not use it' "$crabctl" -d file:i.img list
+cp i.img whole
+t "dump of one onto itself" 3 '' '^crabctl: i.img: that is the image itself$' "$crabctl" -d file:i.img dump i.img
+t "the same in the environment" 3 '' '^crabctl: i.img: that is the image itself$' env CRABTREE_DEVICE=file:i.img "$crabctl" dump i.img
+same "which is whole" whole i.img
+t "-d goes before the environment" 3 '' '^crabctl: /dev/crab987: no such device' env CRABTREE_DEVICE=file:i.img "$crabctl" -d /dev/crab987 info
 
 # An image is no device: it is not left out of account
 for words in list metrics events "region list"; do

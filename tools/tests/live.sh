@@ -53,7 +53,7 @@ t "events: none if none is asked for" 0 '' '' timeout 9 "$out/tests/crabctl-fake
 truth "and no more lines than asked for" [ "$(c events --count 1 | wc -l)" = 1 ]
 truth "with the reason" grep -q 'crab1 rejected: both superblocks are damaged$' first
 (sleep 0.3; echo readonly > "$class/crab0/state"; echo "damaged at offset 1" > "$class/crab0/reason") &
-t "events: a change" 0 'crab0 ready -> readonly: damaged at offset 1$' '' c events --count 3
+t "events: a change" 0 'crab0 ready -> read-only: damaged at offset 1$' '' c events --count 3
 wait
 # The file of a device that is gone cannot be read
 (sleep 0.3; : > "$class/crab1/state"; rm -r "$class/crab1"; device crab1 state=rejected reason=) &
@@ -69,7 +69,7 @@ wait
 truth "events --json: an object on each line" python3 -c 'import json
 rows = [json.loads(line) for line in open("changes")]
 assert [(r["device"], r["state"], r.get("from")) for r in rows] == [
-	("crab0", "readonly", None), ("crab2", "ready", None), ("crab0", "ready", "readonly")], rows'
+	("crab0", "read-only", None), ("crab2", "ready", None), ("crab0", "ready", "read-only")], rows'
 t "events ends if its output cannot be written" 3 '' 'standard output: No space left' \
 	sh -c "timeout 9 '$out/tests/crabctl-fakedev' events > /dev/full"
 devices=("$class"/*)

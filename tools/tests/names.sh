@@ -4,7 +4,7 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 153
+suite 162
 image=n.img
 # typed TYPE TEXT [PATTERN]: get prints the text that set stored, or the pattern
 typed()
@@ -78,6 +78,18 @@ truth "and the other name with it, alone" sh -c "'$crabctl' --image n.img ls plc
 	grep -qx 'plc/line1/state plc/motor.hours'"
 json "ls --json" "[(e['name'], e['type'], e['bytes']) for e in x] == [('12', 'text', 1), ('big', 'bytes', 65536),
 	('plc/line1/state', 'text', 7), ('plc/motor.hours', 'u32', 4), ('v', 'bytes', 2)]" c ls --json
+t "ls --values of a number" 0 '^plc/motor.hours u32 4 [0-9]+ 12$' '' c ls --values plc/
+t "and of a text" 0 '^plc/line1/state text 7 [0-9]+ running$' '' c ls --values plc/
+run c ls --values
+cp out listed
+truth "ls --values: one line for each name" [ "$(wc -l < listed)" = 5 ]
+# shellcheck disable=SC2016	# for awk
+truth "also for 64 KiB" awk '$1 == "big" && length($5) != 131072 { exit 1 }' listed
+c set text $'a\nb\\x41\\ c'
+t "ls --values of a text with a line feed and an escape" 0 '^text text 10 [0-9]+ a.x0ab.x5cx41. c$' '' c ls --values te
+json "ls --values --json" "x[0]['value'] == 'a\nb\\\\x41\\\\ c' and x[0]['type'] == 'text'" c ls --values te --json
+c rm text
+json "ls --json without --values" "not any('value' in e for e in x)" c ls --json
 t "an empty name" 2 '' 'name "": empty' c set '' x
 t "a name of 241 bytes" 2 '' 'longer than 240' c set "$(printf '%0241d' 0)" x
 t "a name of 240 bytes" 0 '' '' c set "$(printf '%0240d' 0)" x
@@ -104,6 +116,9 @@ flip="python3 '$2/doctor.py' FLIP live.img $(($(grep -abo running live.img | hea
 FAKE_IMAGE=$PWD/live.img FAKE_CALL=$flip t "ls of a value that is damaged: the others, too, and it fails" 3 \
 	'^plc/line1/state bytes 0 0 damaged$' 'ls: value of plc/line1/state: the media is damaged' \
 	"$out/tests/crabctl-fakedev" -d /dev/zero ls
+cp good.img live.img
+FAKE_IMAGE=$PWD/live.img FAKE_CALL=$flip t "ls --values of it" 3 '^plc/line1/state bytes 0 0 damaged$' \
+	'ls: value of plc/line1/state: the media is damaged' "$out/tests/crabctl-fakedev" -d /dev/zero ls --values
 cp good.img live.img
 FAKE_IMAGE=$PWD/live.img FAKE_CALL=$flip json_after 3 "ls --json of it" "[e['name'] for e in x if e['damaged']] ==
 	['plc/line1/state'] and len(x) > 1" "$out/tests/crabctl-fakedev" -d /dev/zero ls --json
@@ -159,6 +174,7 @@ t "fsck: a value without a name" 1 '^lost: 1 value whose name is damaged$' '' "$
 t "a type in a store of blobs" 2 '' 'stores of names' sh -c "'$crabctl' --image b.img format --size 1M --blobs > f.out &&
 	'$crabctl' --image b.img set --type=u8 1 1"
 t "a prefix in a store of blobs" 2 '' 'store of names' "$crabctl" --image b.img ls x
+t "values in a list of a store of blobs" 2 '' 'ls: --values: only the list of a store of names has it' "$crabctl" --image b.img ls --values
 
 # The list is printed as it comes
 python3 - "$crabctl" <<'PYTHON'

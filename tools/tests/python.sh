@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh" || exit 1
 tests=$2
-calls=164
+calls=165
 suite $((calls + 4))
 export PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$out PYTHONPATH=$tests/../python
 for part in store cases variables; do

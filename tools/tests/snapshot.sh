@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
 here=$2
-suite 120
+suite 132
 uuid_of()
 {
 	"$crabctl" --image "$1" info | sed -n 's/^uuid *//p'
@@ -35,6 +35,17 @@ for to in "crab slotted 512K" "crab sorted 128K" "nvtree append 512K" "fastfair 
 	t "$engine/$layout has the same records" 0 '' '' c diff s file:b
 done
 json "label and uuid are kept" "x['label'] == 'my store'" c --image b info -j
+new=11111111-2222-3333-4444-555555555555
+t "restore of a copy with another label and uuid" 0 '^b: 700 records restored$' '' \
+	c --image b restore --force --label copy --uuid $new s
+json "which it has" "x['label'] == 'copy' and x['uuid'] == '$new' and x['records'] == 700" c --image b info -j
+run c --image b restore --force --label '' s
+json "an empty label is none, and the uuid is that of the snapshot" \
+	"x['label'] == '' and x['uuid'] == '$(uuid_of a)'" c --image b info -j
+t "a label with a slash" 3 '' "^crabctl: b: restore: label with '/' or a control character\$" \
+	c --image b restore --force --label a/b s
+t "a label that is too long" 2 '' '--label x{32}: longer than 31 bytes' c --image b restore --label "$(printf 'x%.0s' {1..32})" s
+t "no uuid" 2 '' 'uuid 1: not of the form' c --image b restore --force --uuid 1 s
 c --image b format --leaf-size 512 --force --yes > made
 run c --image b snapshot leaves
 run c --image b restore --force leaves
@@ -60,6 +71,12 @@ cp b before
 t "restore to an image that is too small" 3 '' '24576 bytes are too few; --size=[0-9]+ is enough' c --image b restore --size 24K --force s
 same "which leaves the old image" b before
 no_partial "and no other file"
+seq 1 1000 | sed 's/.*/& &/' | c --image b load - > made
+run c --image b snapshot own
+cp own kept
+t "restore onto its own snapshot" 3 '' '^crabctl: own: that is the image itself$' c --image own restore --force --size 64K own
+same "which it keeps" kept own
+run c --image b restore --force s
 t "load reads a snapshot" 0 '^700 records stored' '' c --image b load s
 
 # Damage
@@ -146,6 +163,13 @@ truth "and prints the difference after it, and no other" [ "$(cat out)" = '+ 209
 t "it reports that it is not complete" 3 - '^crabctl: diff: not complete: 1 damaged part was not compared$' c diff file:harmed file:later
 truth "the other way round" [ "$(c diff file:later file:harmed 2> err)" = '- 2099 1' ]
 t "diff of two that are damaged there" 3 '' '^crabctl: diff: not complete: 2 damaged parts were' c diff file:harmed file:harmed
+# A slow reader of many differences
+c --image few format --size 64K > made
+c --image many format --size 4M > made
+seq 1 40000 | sed 's/.*/& &/' | c --image many load - > made
+script -qec "'$crabctl' diff file:few file:many | (sleep 0.5; cat > seen)" /dev/null < /dev/null > screen
+truth "diff has progress on a terminal" grep -q '[0-9] records' screen
+truth "which is no part of its output" [ "$(grep -c '^+ [0-9]* [0-9]*$' seen)" = "$(wc -l < seen)" ]
 t "diff needs two" 2 '' 'NEW is missing' c diff s
 
 # Over a device
@@ -203,6 +227,8 @@ export FAKE_IMAGE=$tmp/d
 t "restore to a blank device" 0 '700 records restored$' '' fake restore s
 t "which has the same records" 0 '' '' c diff s file:d
 t "restore over a store" 3 '' '--force replaces' fake restore s
+t "restore to a device with another label" 0 '700 records' '' fake restore --force --yes --label copy --uuid $new s
+json "which it has, and the other uuid" "x['label'] == 'copy' and x['uuid'] == '$new'" c --image d info -j
 t "with --force it asks" 2 '' 'say --yes' fake restore --force s
 t "--size of a device" 2 '' '--size is for --image' fake restore --size 1M s
 t "an engine that is unknown" 3 '' 'unknown engine' fake restore --force --yes --engine none s

@@ -4,13 +4,15 @@
 
 # shellcheck source=tests/tap.sh
 . "$2/tap.sh"
-suite 91
+suite 103
 image=i.img
 uuid=00112233-4455-6677-8899-aabbccddeeff
 
 t "version" 0 '^crabctl [0-9.]+$' '' "$crabctl" --version
 t "help" 0 'Exit codes: 0 done' '' "$crabctl" --help
 t "help of a verb" 0 'leaf-size' '' "$crabctl" format --help
+truth "the manual has the options of each verb, and no others" python3 "$2/options.py" "$crabctl" \
+	"$2/../crabctl/main.c" "$2/../man/crabctl.1"
 t "help to a full disk" 3 '' 'standard output: No space left' sh -c "exec '$crabctl' --help > /dev/full"
 
 t "format creates an image" 0 'leaves of 1024 bytes, room for' - \
@@ -76,6 +78,9 @@ t "swap of a key that is not there" 1 '' 'swap 21: no such key' c swap 21 0 1
 t "add of a key that is not there" 1 '' 'add 21: no such key' c add --replace 21 4
 t "add creates" 0 '^4$' '' c add 21 4
 json "add --json" "x == {'key': 21, 'value': 3, 'old_value': 4}" c add -j 21 0xffffffffffffffff
+t "add a negative number" 0 '^2$' '' c add -- 21 -1
+t "add a negative number, below 0, modulo 2^64" 0 '^18446744073709551615$' '' c add -- 21 -0x3
+t "and back" 0 '^3$' '' c add 21 4
 t "swap with another value" 1 '' 'swap 21, whose value is 3: the value is another one$' c swap 21 4 5
 t "swap" 0 '' '' c swap 21 3 6
 json "swap --json" "x == {'key': 21, 'value': 7, 'old_value': 6}" c swap -j 21 6 7
@@ -151,4 +156,16 @@ long=$(printf '%0200d/%0200d' 0 0)
 mkdir -p "$long"
 mv j.img "$long"
 json "doctor of a long path" "x[0]['image'] == '$long/j.img'" "$crabctl" --image "$long/j.img" doctor --json
+
+# An image by the path that the library has for it
+export CRABTREE_DEVICE=file:k.img
+t "file:PATH is an image: format" 0 '^k.img: [0-9]+ leaves' '' "$crabctl" format --size 64K
+t "put" 0 '' '' "$crabctl" put 1 2
+t "info" 0 '^image +k.img$' '' "$crabctl" info
+t "doctor" 0 '^k.img: ready' '' "$crabctl" doctor
+t "tree" 0 '^records +1,' '' "$crabctl" tree
+t "snapshot" 0 '' '^1 record written to k$' "$crabctl" snapshot k
+t "restore" 0 '^k.img: 1 record restored$' '' "$crabctl" -d file:k.img restore --force k
+t "watch" 3 '' '^crabctl: k.img: watch: an image has no other writer$' "$crabctl" watch
+unset CRABTREE_DEVICE
 t "watch of an image" 3 '' ': watch: an image has no other writer$' l watch

@@ -506,11 +506,28 @@ def create(path, size, label="", **options):
         raise
 
 
+def _sync_name(path):
+    """The name of a new file is durable once its directory is."""
+    try:
+        directory = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:     # files may be made in a directory that cannot be read
+        os.sync()
+        return
+    try:
+        os.fsync(directory)
+    except OSError as error:    # not all file systems can sync a directory, or need it
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(directory)
+
+
 def _fill_file(file, path, size, label, options):
     try:
         os.posix_fallocate(file, 0, size)
     finally:
         os.close(file)
+    _sync_name(path)
     store = Store("file:" + path)
     try:
         store.format(label, **options)
