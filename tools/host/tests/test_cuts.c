@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * This file tests two and more power cuts, each of which meets the leftovers of the one before: the
- * redo of a commit that is cut again and again in a store that is full, and stores that are filled and emptied between cuts, which must not lose room.
+ * This file tests two and more power cuts, each of which meets the leftovers of the one before: a FORMAT
+ * over a FORMAT that was cut, the redo of a commit that is cut again and again in a store that is
+ * full, and stores that are filled and emptied between cuts, which must not lose room.
  */
 #include "store/blob_commit.h"
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "shadow/shadow.h"
 #include "test.h"
+#include "tests/points.h"
 
 #define NODES		8192U	/* stores pending at once */
+#define KEYS		12U	/* of the old store of a FORMAT */
 #define WRITES		16U	/* of a commit */
 #define REDOS		40U	/* cuts of one redo */
 #define ROOM_STEPS	500U
@@ -74,6 +77,102 @@ static void cut_end(void)
 	crab_shadow_release(cut.image);
 	shadow->seed = cut.seed;
 	crab_shadow_crash(shadow);
+}
+
+/* FORMAT over a FORMAT that was cut */
+
+struct formats {
+	struct crab_crash_points *first;
+	struct crab_crash_points *second;
+	const char *engine;
+	u64 images;
+};
+
+static int format(const char *engine, const char *label)
+{
+	const struct crab_format_options options = {
+		.force = true, .engine = engine, .layout = "", .label = label,
+		.leaf_bytes = leaf_bytes_of(engine, ""),
+	};
+	char reason[CRAB_REASON_LEN];
+
+	return crab_store_format(&media, &options, reason);
+}
+
+static bool has_records(struct crab_store *store)
+{
+	u64 value, key;
+
+	for (key = 0; key < KEYS; key++)
+		if (crab_store_search(store, key, &value) || value != key + 1)
+			return false;
+	return true;
+}
+
+/* No store, the old one as it was, or an empty one */
+static int formats_judge(struct crab_shadow *shadow, void *arg)
+{
+	struct crab_attach_report report;
+	struct crab_store *store = store_try(&media, &report);
+	struct crab_store_info info;
+	struct formats *f = arg;
+	bool right;
+
+	f->images++;
+	if (IS_ERR(store))
+		return report.verdict == CRAB_VERDICT_BLANK ? 0 : -1;
+	info = store_info(store);
+	right = report.verdict == CRAB_VERDICT_GOOD &&
+		(strcmp(info.super.label, "old") ? !info.stats.records : has_records(store));
+	if (!right)
+		tap_check(right, "%s: '%s', verdict %d, %s, %llu records", f->engine, info.super.label,
+			  report.verdict, report.reason, info.stats.records);
+	crab_store_abandon(store);
+	return right ? 0 : -1;
+}
+
+static int formats_again(struct crab_shadow *shadow, void *arg)
+{
+	struct formats *f = arg;
+	u32 i;
+	int err;
+
+	crab_crash_points_collect(f->second, shadow);
+	err = format(f->engine, "second");
+	crab_crash_points_collect(NULL, shadow);
+	for (i = 0; i < f->second->count && !err; i++)
+		err = crab_shadow_explore(shadow, f->second->at[i].image, formats_judge, f, 100000);
+	crab_crash_points_clear(f->second);
+	return err;
+}
+
+static void test_formats(const char *engine)
+{
+	struct formats f = {
+		.first = crab_crash_points_alloc(256, false), .second = crab_crash_points_alloc(256, false),
+		.engine = engine,
+	};
+	u64 key;
+	u32 i;
+	int err = 0;
+
+	media = media_create(CRAB_POOL_OFFSET + 16 * 512);
+	shadow_begin("crab", "slotted");
+	tap_check(!format("crab", "old"), "FORMAT");
+	store = store_attach(&media);
+	for (key = 0; key < KEYS; key++)
+		store_put(store, key, key + 1);
+	crab_store_detach(store);
+	crab_crash_points_collect(f.first, shadow);
+	tap_check(!format("crab", "first"), "FORMAT");
+	crab_crash_points_collect(NULL, shadow);
+	for (i = 0; i < f.first->count && !err; i++)
+		err = crab_shadow_explore(shadow, f.first->at[i].image, formats_again, &f, 100000);
+	tap_ok(!err && f.first->count > 3, "%s: FORMAT over a FORMAT that was cut: %llu images", engine,
+	       f.images);
+	crab_crash_points_free(f.first);
+	crab_crash_points_free(f.second);
+	shadow_end();
 }
 
 /* A commit in a full store, whose redo is cut again and again */
@@ -452,6 +551,7 @@ int main(void)
 	u32 i;
 
 	crab_host_log = NULL;
+	test_formats("volatile");
 	for (i = 0; i < STORE_LAYOUTS; i++) {
 		test_redo(store_layouts[i][0], store_layouts[i][1]);
 		test_room(store_layouts[i][0], store_layouts[i][1]);
