@@ -67,7 +67,10 @@ static void cut_begin(bool begun)
 	shadow->hook = cut_hook;
 }
 
-/* The power fails where the hook has chosen; the store is not attached any more */
+/*
+ * Where the hook has chosen, the power fails; or the kernel stops, the caches survive, and another CPU
+ * goes on. The store is not attached any more
+ */
 static void cut_end(void)
 {
 	shadow->hook = NULL;
@@ -76,7 +79,10 @@ static void cut_end(void)
 	crab_shadow_restore(shadow, cut.image);
 	crab_shadow_release(cut.image);
 	shadow->seed = cut.seed;
-	crab_shadow_crash(shadow);
+	if (rng_below(&cut.seed, 3))
+		crab_shadow_crash(shadow);
+	else
+		shadow->cpu = (shadow->cpu + 1) % CRAB_SHADOW_CPUS;
 }
 
 /* FORMAT over a FORMAT that was cut */
