@@ -133,7 +133,7 @@ struct crab_engine_stats {
  * @counters: names of its own counters, at most CRAB_OWN_COUNTERS, ended by NULL; or NULL
  * @options: its options, ended by a NULL name; or NULL
  * @tuning: its structure of options, with the values that are used by default
- * @format: write an empty body, durable on return (P2). The superblocks are void. Or NULL
+ * @format: write an empty body, if there is one, durable on return (P2). The superblocks are void
  * @attach: read the media; writes nothing. Damage is noted in @damage of the returned engine.
  *	ERR_PTR(-ENOMEM), or ERR_PTR(-EINTR) if it was stopped. The engine knows all conditions
  *	from @how: the store sets no field of it afterwards

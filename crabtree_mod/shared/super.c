@@ -314,8 +314,7 @@ void crab_super_clear(struct crab_flow *flow)
 	/*
 	 * An old superblock must not become valid again when P3's magic reaches the media
 	 * before the other words: its crc is cleared, too, durable with the body (P2). This is
-	 * not done before P1, or a cut would leave a damaged store in place of a good one. For
-	 * an engine without a body P3 makes it durable: the superblock is whole then.
+	 * not done before P1, or a cut would leave a damaged store in place of a good one.
 	 */
 	for (i = 0; i < CRAB_SUPER_COPIES; i++) {
 		crab_store(flow, super_at(flow->media, i) + SUPER_CRC_WORD, 0);

@@ -235,7 +235,7 @@ int crab_store_format(struct crab_media *media, const struct crab_format_options
 	crab_super_clear(&flow);
 	if (has_blobs(options))
 		crab_blobs_format(&flow, &geo);
-	err = ops->format ? ops->format(&flow, &geo) : 0;
+	err = ops->format(&flow, &geo);
 	if (err)
 		goto out;
 	if (options->unfinished) {

@@ -373,11 +373,23 @@ static const struct crab_layout vol_layouts[] = {
 	{ }
 };
 
+/*
+ * There is no body. But a FORMAT that was cut may have overwritten a part of an old one, and the
+ * superblock of that must not become valid again (super.c)
+ */
+static int vol_format(struct crab_flow *flow, const struct crab_geometry *geo)
+{
+	/* P2: the old superblocks' checksums are gone before a superblock is written */
+	crab_fence(flow, CRAB_P2_BODY);
+	return 0;
+}
+
 const struct crab_engine_ops crab_engine_volatile = {
 	.name = "volatile",
 	.id = 2,
 	.flags = CRAB_ENGINE_VOLATILE,
 	.layouts = vol_layouts,
+	.format = vol_format,
 	.attach = vol_attach,
 	.detach = vol_detach,
 	.lookup = vol_lookup,

@@ -175,7 +175,8 @@ BIRTHS = ("the fence of the blob that follows completes the clean, too; another 
 
 EVACUATED = "the slab is not emptied, and no content changes; test_blob counts the slabs that return"
 
-LISTED = "no node lacks its entry here, so repair makes none before P3; test_fastfair has such a node"
+LISTED = ("a list that counts is in a store that was not detached: the P4 of the engine fastfair completes "
+          "the clean before repair makes a node, and P3 before any other write")
 
 # As in engines/E/designs.py
 HARMLESS = [

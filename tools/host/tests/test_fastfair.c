@@ -11,6 +11,7 @@
 #include "store/blob_priv.h"
 #include "store/commit_priv.h"
 #include "test.h"
+#include "tests/points.h"
 
 #define NODE_BYTES	512U
 #define CHAIN		40U	/* leaves without entries: more than a scan follows without a lock */
@@ -299,6 +300,42 @@ static u32 stop_fill(struct crab_media *media)
 	return id;
 }
 
+/* An attach that only reads uses no memory that the superblock does not have */
+static int grown_judge(struct crab_shadow *shadow, void *arg)
+{
+	struct crab_attach_options options = { .readonly = true };
+	struct crab_store *store = crab_store_attach(shadow->media, &options, arg);
+	bool good = !IS_ERR(store) && !store->engine->damage.count;
+
+	if (!IS_ERR(store))
+		crab_store_abandon(store);
+	return good ? 0 : -EUCLEAN;
+}
+
+/* A full store without entries, whose region has grown: repair takes the new memory for them */
+static void test_grown(void)
+{
+	struct crab_media media = media_create(CRAB_POOL_OFFSET + 2 * CHAIN * NODE_BYTES), small;
+	struct crab_crash_points *points = crab_crash_points_alloc(1024, false);
+	struct crab_attach_report report;
+	struct crab_shadow *shadow;
+	int err = 0, i;
+
+	chain(&small, CHAIN, false);
+	memcpy(media.base, small.base, small.size);
+	media_destroy(&small);
+	shadow = stop_shadow(&media, NULL);
+	crab_crash_points_collect(points, shadow);
+	crab_store_abandon(store_attach(&media));
+	crab_crash_points_collect(NULL, shadow);
+	for (i = 0; i < points->count && !err; i++)
+		err = crab_shadow_explore(shadow, points->at[i].image, grown_judge, &report, 1000);
+	tap_ok(!err && i > CHAIN, "entries in memory by which the region has grown: cut %d: %d", i, err);
+	crab_crash_points_free(points);
+	crab_shadow_destroy(shadow);
+	media_destroy(&media);
+}
+
 /* A list that only the caches have: the kernel stopped before P21 */
 static void stop_list(struct crab_shadow *shadow, u32 id)
 {
@@ -549,6 +586,7 @@ int main(void)
 	test_torn();
 	test_split();
 	test_merge();
+	test_grown();
 	test_listed();
 	test_overlap();
 	test_stale_link();
