@@ -4,7 +4,7 @@
  *
  * Invariant: the table is const; an id is never given to another engine.
  *
- * No lock.
+ * Locking: crab_engine.noting, for the damage that operations find.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -82,6 +82,7 @@ int crab_engine_init(struct crab_engine *engine, const struct crab_engine_ops *o
 	engine->clean = how->clean;
 	engine->root = how->root;
 	engine->stop = how->stop;
+	spin_lock_init(&engine->noting);
 	engine->counts = alloc_percpu_gfp(struct crab_counts,
 					  GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	return engine->counts ? 0 : -ENOMEM;
@@ -114,7 +115,9 @@ int crab_engine_damaged(struct crab_engine *engine, u64 offset, const char *fmt,
 	va_list args;
 
 	va_start(args, fmt);
+	spin_lock(&engine->noting);
 	crab_damage_publish(&engine->found, offset, fmt, args);
+	spin_unlock(&engine->noting);
 	va_end(args);
 	return -EUCLEAN;
 }

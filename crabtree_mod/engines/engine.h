@@ -13,6 +13,8 @@
 #ifndef CRABTREE_ENGINE_H
 #define CRABTREE_ENGINE_H
 
+#include <linux/spinlock.h>
+
 #include "media/model.h"
 #include "media/persist.h"
 #include "shared/geometry.h"
@@ -29,8 +31,7 @@
  * @tuning: the engine's own structure of options; NULL: its defaults
  */
 struct crab_attach_how {
-	bool clean;
-	bool readonly;
+	bool clean, readonly;
 	u64 root;
 	struct crab_stop stop;
 	const void *tuning;
@@ -45,6 +46,7 @@ struct crab_attach_how {
  * @damage: damage found by attach; does not change afterwards
  * @found: damage found by operations; see crab_engine_damaged()
  * @clean: as of &struct crab_attach_how, and so are @root and @stop
+ * @noting: serialises crab_engine_damaged(); innermost
  * @root: see @clean
  * @stop: see @clean
  * @tuning: values of its options in use; NULL if the layout has nothing to choose
@@ -61,6 +63,7 @@ struct crab_engine {
 	struct crab_counts __percpu *counts;
 	struct crab_damage damage;
 	bool clean;
+	spinlock_t noting;
 	u64 root;
 	struct crab_stop stop;
 	const void *tuning;
@@ -116,12 +119,9 @@ void crab_engine_exit(struct crab_engine *engine);
  * @lines_bound: lines that one operation cleans at most; 0: not known
  */
 struct crab_engine_stats {
-	u64 leaves_used, leaves_bad;
-	u64 records, capacity;
-	u64 dram_bytes;
+	u64 leaves_used, leaves_bad, records, capacity, dram_bytes;
 	u64 splits, unlinks;
-	u64 repairs;
-	u64 lines_bound;
+	u64 repairs, lines_bound;
 };
 
 /**
@@ -275,12 +275,12 @@ const struct crab_layout *crab_layout_by_id(const struct crab_engine_ops *ops, u
 
 /**
  * crab_engine_damaged() - an operation found an invariant of the media broken
- * @engine: the engine; the caller excludes others that call this
+ * @engine: the engine
  * @offset: where on the media
  * @fmt: description
  * Keeps the first. The store looks for damage after a write whose flow is not settled, a batch,
  * maintain, and a read that returns -EUCLEAN; and turns read-only.
- * Context: any.
+ * Context: any but interrupts; takes crab_engine.noting.
  * Return: -EUCLEAN.
  */
 __printf(3, 4)

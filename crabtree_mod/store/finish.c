@@ -9,7 +9,7 @@
  * finds blank, or the store; a cut after it leaves the store with all that it holds.
  *
  * Locking: the caller excludes attach, detach and FORMAT. The calls on the store, which write no
- * superblock, run concurrently.
+ * superblock, run concurrently. crab_store.lock while crab_store.super changes.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -28,10 +28,13 @@ int crab_store_finish(struct crab_store *store)
 		return -ENODATA;
 	if (crab_store_is_readonly(store))
 		return -EROFS;
+	/* INFO reads the superblock */
+	mutex_lock(&store->lock);
 	crab_flow_pin();
 	crab_super_write(&flow, &store->super);
 	crab_super_write(&flow, &store->super);
 	crab_flow_unpin();
+	mutex_unlock(&store->lock);
 	WRITE_ONCE(store->unfinished, false);
 	return 0;
 }

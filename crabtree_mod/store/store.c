@@ -289,7 +289,6 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	const struct crab_layout *layout = crab_layout_by_id(engine->ops, store->super.layout);
 
 	memset(info, 0, sizeof(*info));
-	info->super = store->super;
 	info->engine = engine->ops->name;
 	info->layout = layout->name;
 	info->needs = layout->needs;
@@ -298,6 +297,7 @@ void crab_store_info(struct crab_store *store, struct crab_store_info *info)
 	crab_options_print(engine, info->options, sizeof(info->options));
 	info->durability = store->durability;
 	mutex_lock(&store->lock);
+	info->super = store->super;
 	info->readonly = store->readonly;
 	strscpy(info->reason, store->reason, sizeof(info->reason));
 	mutex_unlock(&store->lock);

@@ -17,11 +17,11 @@ struct crab_gate;
  * struct crab_store - one attached store
  * @media: the region
  * @engine: the attached engine
- * @super: superblock; written by attach and detach only
+ * @super: superblock; written by attach and detach, and by FINISH under @lock
  * @grown: leaves that this attach adds to the pool
  * @options: options of the attach
  * @gate: allocated for the first watch or snapshot, then kept until detach; or NULL
- * @lock: protects @reason, and changes of @readonly, @gated and @aside
+ * @lock: protects @reason, and changes of @readonly, @gated and @aside; @super from FINISH
  * @readonly: writes return -EROFS; never cleared. A write that runs may still end
  * @gated: writes pass @gate
  * @aside: @readonly or @gated: the one word that a write tests

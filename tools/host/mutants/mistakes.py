@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """All deliberate mistakes (design.py), in the order of their numbers.
 
-shared.py has those in the code that all engines share. engines/E/designs.py and engines/E/races.py
+shared.py has those in the code that all engines share, locks.py those that leave out a lock there. engines/E/designs.py and engines/E/races.py
 have those of the engine E: DESIGNS, RACES, and optionally
 
   PUBLISHED   rules of the publication that do not hold: claims.py judges them
@@ -14,6 +14,7 @@ have those of the engine E: DESIGNS, RACES, and optionally
 import importlib.util
 import os
 
+import locks
 import shared
 
 HOST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -37,7 +38,7 @@ _RACES = of_engines("races")
 DESIGNS = shared.DESIGNS + [design for of in _DESIGNS.values()
                             for design in of.DESIGNS + getattr(of, "PUBLISHED", [])]
 HARMLESS = shared.HARMLESS + [entry for of in _DESIGNS.values() for entry in getattr(of, "HARMLESS", [])]
-RACES = shared.RACES + [race for of in _RACES.values() for race in of.RACES]
+RACES = shared.RACES + locks.RACES + [race for of in _RACES.values() for race in of.RACES]
 SUBJECTS = {what: subject for of in (shared, *_RACES.values())
             for what, subject in getattr(of, "SUBJECTS", {}).items()}
 ENGINES = {race.what: engine for engine, of in _RACES.items() for race in of.RACES}
