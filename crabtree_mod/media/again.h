@@ -47,8 +47,8 @@ static __always_inline u64 crab_load_settled(const struct crab_media *media, con
  * @media: the media
  * @p: as of crab_load()
  *
- * Context: no other CPU stores the word, but media that changes by itself may. The load is not
- * volatile: it may be an operand.
+ * Context: no other CPU stores the word, or the caller validates the read afterwards; media that
+ * changes by itself may store it. The load is not volatile: it may be an operand.
  * Return: as of crab_load().
  */
 static __always_inline u64 crab_load_again(const struct crab_media *media, const __le64 *p)
@@ -57,7 +57,7 @@ static __always_inline u64 crab_load_again(const struct crab_media *media, const
 
 	if (crab_hook_load(media, p, &value))
 		return value;
-	/* Any value will do: the caller compares it */
+	/* A race with media that changes, or with a CPU whose store is validated, is meant */
 	return le64_to_cpu(data_race(*p));
 }
 

@@ -430,8 +430,9 @@ int crab_blob_list(struct crab_store *store, struct crab_cursor *cursor,
 	if (!store->blobs)
 		return -EOPNOTSUPP;
 	do {
-		n = crab_cursor_scan(store->engine, store->blobs->raw, cursor, records,
-				     min_t(u32, cap, BLOB_CHUNK));
+		n = crab_cursor_scan_twice(store->engine, store->blobs->raw, cursor, records,
+					   min_t(u32, cap, BLOB_CHUNK));
+		crab_store_look(store);
 		for (i = 0; i < n; i++)
 			listed += list_one(store, &records[i], &entries[listed]);
 		if (n <= 0 || listed)

@@ -147,7 +147,7 @@ static int attach_scan(struct crab_store *store, u64 *marked)
 	int i, n, err;
 
 	crab_cursor_init(&cursor, 0, CRAB_KEY_EMPTY);
-	while ((n = crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK))) {
+	while ((n = crab_cursor_scan_twice(store->engine, raw, &cursor, records, ATTACH_CHUNK))) {
 		if (n < 0 && n != -EUCLEAN)
 			return n;
 		if (n < 0) {

@@ -102,7 +102,7 @@ static bool op_asks(const struct crab_batch_op *op, enum crab_commit_when when)
 static int op_permitted(struct crab_engine *engine, struct crab_batch_op *op,
 			enum crab_commit_when when)
 {
-	int err = engine->ops->lookup(engine, op->key, &op->old.value);
+	int err = crab_store_lookup_twice(engine, engine->ops, op->key, &op->old.value);
 
 	if (err && err != -ENOENT)
 		return err;

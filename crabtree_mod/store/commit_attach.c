@@ -30,6 +30,19 @@ static void list_damaged(struct crab_store *store, const char *what)
 	crab_damage_note(&store->engine->damage, CRAB_COMMIT_OFFSET, "%s", what);
 }
 
+/*
+ * crab_commit_load(), twice if the list does not count: failing memory may return a word of it
+ * otherwise once, and a list that does not count is cleared
+ */
+static int list_load(struct crab_store *store)
+{
+	struct crab_commit_list *list = &store->commits->list;
+	const u32 store_id = store->super.store_id;
+
+	return crab_commit_load(store->media, store_id, list) ?:
+	       crab_commit_load(store->media, store_id, list);
+}
+
 /* Reads the list; the engine volatile has no content to which it could belong */
 static void attach_load(struct crab_store *store)
 {
@@ -40,7 +53,7 @@ static void attach_load(struct crab_store *store)
 	if (engine->own->flags & CRAB_ENGINE_VOLATILE)
 		return;
 	if (crab_badmem_probe(store->media, CRAB_COMMIT_OFFSET, sizeof(struct crab_dcommit)))
-		found = crab_commit_load(store->media, store->super.store_id, &commits->list);
+		found = list_load(store);
 	if (found < 0)
 		list_damaged(store, "the list of a commit is damaged");
 	else if (found > 0)

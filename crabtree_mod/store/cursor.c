@@ -14,6 +14,7 @@
 #include <linux/minmax.h>
 
 #include "engines/defaults.h"
+#include "media/crc.h"
 #include "store_priv.h"
 
 void crab_cursor_init(struct crab_cursor *cursor, u64 start, u64 end)
@@ -67,6 +68,32 @@ int crab_cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *o
 	cursor->done = last == cursor->end;
 	cursor->next = cursor->back ? last - 1 : last + 1;
 	return n;
+}
+
+/* crab_cursor_scan(), and the crc of the records */
+static int cursor_scan_crc(struct crab_engine *engine, const struct crab_engine_ops *ops,
+			   struct crab_cursor *cursor, struct crab_record *records, u32 cap,
+			   u32 *crc)
+{
+	int n = crab_cursor_scan(engine, ops, cursor, records, cap);
+
+	*crc = crab_crc32c(~0U, records, max(n, 0) * sizeof(*records));
+	return n;
+}
+
+int crab_cursor_scan_twice(struct crab_engine *engine, const struct crab_engine_ops *ops,
+			   struct crab_cursor *cursor, struct crab_record *records, u32 cap)
+{
+	struct crab_cursor from = *cursor, other = *cursor;
+	u32 crc, again;
+	int n;
+
+	cursor_scan_crc(engine, ops, &other, records, cap, &again);
+	n = cursor_scan_crc(engine, ops, cursor, records, cap, &crc);
+	if (likely(crc == again))
+		return n;
+	*cursor = from;
+	return crab_cursor_scan(engine, ops, cursor, records, cap);
 }
 
 int crab_cursor_read(struct crab_store *store, struct crab_cursor *cursor,
@@ -128,7 +155,10 @@ int crab_cursor_delete(struct crab_store *store, struct crab_cursor *cursor, u32
 
 	if (crab_store_is_readonly(store))
 		return -EROFS;
-	got = crab_cursor_read(store, cursor, found, min(cap, CRAB_BATCH_CHUNK));
+	/* A key that was read otherwise would leave its record in the range */
+	got = crab_cursor_scan_twice(store->engine, store->engine->ops, cursor, found,
+				     min(cap, CRAB_BATCH_CHUNK));
+	crab_store_look(store);
 	if (got <= 0)
 		return got;
 	/* A key that has changed on the media may be that of a record outside the range */

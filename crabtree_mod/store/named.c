@@ -335,9 +335,13 @@ int crab_names_read(struct crab_store *store, const struct crab_record *record)
 	struct crab_blob_read get = { .key = record->key, .name = text };
 	struct crab_name *name;
 
-	/* The media has changed since the engine read the leaf if this is the reserved key */
+	/*
+	 * The media has changed since the engine read the leaf if this is the reserved key. Failing
+	 * memory may return a word of the blob otherwise once
+	 */
 	if (record->key == CRAB_KEY_EMPTY ||
-	    crab_blob_load_name(store->blobs, record->value, &get)) {
+	    (crab_blob_load_name(store->blobs, record->value, &get) &&
+	     crab_blob_load_name(store->blobs, record->value, &get))) {
 		name_damaged(store, record, "is damaged");
 		return 0;
 	}

@@ -356,7 +356,7 @@ int crab_snap_note(struct crab_gate *gate, const struct crab_batch_op *op, bool 
 	spin_unlock(&gate->notes_lock);
 	if (!wanted)
 		return 0;
-	err = crab_snap_ops(store)->lookup(store->engine, key, &value);
+	err = crab_store_lookup_twice(store->engine, crab_snap_ops(store), key, &value);
 	err = crab_store_listed(listed, err);
 	if (err && err != -ENOENT)
 		return err;

@@ -110,6 +110,19 @@ int crab_store_search(struct crab_store *store, u64 key, u64 *value)
 	return crab_store_read_end(store, store->engine->ops->lookup(store->engine, key, value));
 }
 
+int crab_store_lookup_twice(struct crab_engine *engine, const struct crab_engine_ops *ops, u64 key,
+			    u64 *value)
+{
+	u64 again;
+	int err = ops->lookup(engine, key, value);
+
+	if (!err)
+		err = ops->lookup(engine, key, &again);
+	if (!err && again != *value)
+		err = ops->lookup(engine, key, value);
+	return err;
+}
+
 int crab_store_seek(struct crab_store *store, u64 key, enum crab_seek_dir dir,
 		    struct crab_record *record)
 {

@@ -170,6 +170,21 @@ static inline int crab_store_listed(bool listed, int err)
 }
 
 /**
+ * crab_store_lookup_twice() - look up a value that decides, or that is kept
+ * @engine: of the store
+ * @ops: the verbs
+ * @key: the key
+ * @value: out: the value of two lookups; if they differ, that of a third
+ *
+ * Failing memory may return a word otherwise once.
+ *
+ * Context: may sleep; no write changes the key meanwhile.
+ * Return: as crab_engine_ops.lookup.
+ */
+int crab_store_lookup_twice(struct crab_engine *engine, const struct crab_engine_ops *ops, u64 key,
+			    u64 *value);
+
+/**
  * crab_store_pause() - after keys that a read leaves out: there may be millions of them
  * @store: the store
  * Context: may sleep.
@@ -197,6 +212,23 @@ void crab_store_settle(struct crab_store *store, struct crab_flow *flow);
  */
 int crab_cursor_scan(struct crab_engine *engine, const struct crab_engine_ops *ops,
 		     struct crab_cursor *cursor, struct crab_record *records, u32 cap);
+
+/**
+ * crab_cursor_scan_twice() - crab_cursor_scan() by two scans; if they differ, a third decides
+ * @engine: of the store
+ * @ops: the verbs
+ * @cursor: the scan
+ * @records: out
+ * @cap: room for records
+ *
+ * For records on which more depends than the result of a read: failing memory may return a word
+ * otherwise once.
+ *
+ * Context: may sleep.
+ * Return: as crab_cursor_read().
+ */
+int crab_cursor_scan_twice(struct crab_engine *engine, const struct crab_engine_ops *ops,
+			   struct crab_cursor *cursor, struct crab_record *records, u32 cap);
 
 /**
  * crab_store_kick() - call the owner's kick if the engine has work off the write path

@@ -29,6 +29,26 @@ static void leaf_quarantine(struct crab_leaf *leaf) __must_hold(&leaf->lock)
 	crab_leaf_end(leaf);
 }
 
+static bool is_preparing(struct crab_pool *pool)
+{
+	bool raw;
+
+	spin_lock(&pool->lock);
+	raw = pool->raw;
+	spin_unlock(&pool->lock);
+	return raw;
+}
+
+/*
+ * The pool is closed: no preparation begins. One that had begun stores to a free leaf, perhaps to
+ * the memory that has failed; it needs no lock of the caller's
+ */
+static void prepare_wait(struct crab_pool *pool)
+{
+	while (is_preparing(pool))
+		schedule_timeout_uninterruptible(1);
+}
+
 u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 {
 	struct crab_tree *tree = crab_tree_of(engine);
@@ -38,6 +58,7 @@ u64 crab_tree_quarantine(struct crab_engine *engine, u64 from, u64 to)
 
 	mutex_lock(&tree->smo_lock);
 	crab_pool_close(&tree->pool);	/* before a change that waits for smo_lock */
+	prepare_wait(&tree->pool);
 	for (leaf = tree->first; leaf; leaf = leaf->next) {
 		cond_resched();
 		offset = crab_leaf_offset(geo, leaf->number);

@@ -14,8 +14,10 @@
  *
  * Failing memory may also return a word otherwise once. Each word that will be stored in another
  * place is therefore loaded twice; if the two loads differ, a third decides. So is each key of a
- * seek. A scan can return a value that reads otherwise, and a key: in a sorted leaf one between its
- * neighbours, in a slotted leaf any. The order that it caches of a slotted leaf can be wrong then.
+ * seek, that of the record that a write finds, and each by which a slotted leaf is ordered. A scan
+ * can return a value that reads otherwise, and a key: in a sorted leaf, or as its last one, one
+ * between its neighbours, in a slotted leaf any. A search of a slotted leaf trusts one load of a
+ * key with the right fingerprint.
  *
  * Memory that is known to have failed must not be accessed at all. From then on no change begins.
  *

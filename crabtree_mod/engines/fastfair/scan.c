@@ -132,8 +132,9 @@ static __always_inline bool part_read_all(const struct ff *ff, const struct ff_n
 	part->whole = slot >= behind;
 	if (unlikely(ff->torn) && slot == stop && slot < behind)
 		part_read_twin(ff, slot, part);
-	return slot >= stop || (key > end && may_end(ff, key, part->high) &&
-				crab_load(media, &slot->key) == key);
+	if (slot >= stop)	/* a scan goes on after the last key */
+		return !part->n || crab_load(media, &slot[-1].key) == key;
+	return key > end && may_end(ff, key, part->high) && crab_load(media, &slot->key) == key;
 }
 
 /* Reads the records of a leaf below @high; false: the media has changed */

@@ -33,6 +33,7 @@
 #include <linux/sort.h>
 
 #include "leaf.h"
+#include "media/again.h"
 
 static struct nv_dline *leaf_line(const struct nv_tree *tree, u64 leaf, u32 at)
 {
@@ -79,26 +80,59 @@ static struct nv_element element_load(const struct nv_tree *tree, u64 leaf, u32 
 	};
 }
 
+/* The value of an element with the key, which reads the same again; -ENOENT if it is negative */
+static noinline int element_get(const struct nv_tree *tree, const struct nv_dline *line, u32 i,
+				u64 key, u64 *value)
+{
+	const struct crab_media *media = tree->base.media;
+	u64 signs = crab_load(media, &line->sign);
+
+	if (!signs_are_valid(signs) || crab_load(media, &line->sign) != signs ||
+	    crab_load(media, &line->slot[i].key) != key)
+		return -ERANGE;
+	if (sign_is_negative(signs, i))
+		return -ENOENT;
+	*value = crab_load(media, &line->slot[i].value);
+	return 0;
+}
+
+/*
+ * The newest one with the key of the first @n elements of a line; @n: none. Each key is loaded
+ * twice: one that reads otherwise once may be that of the key. *@changed: there was one
+ */
+static __always_inline u32 line_find(const struct crab_media *media, const struct nv_dline *line,
+				     u32 n, u64 key, u64 *changed)
+{
+	u32 i = n;
+	u64 found;
+
+	while (i--) {
+		found = crab_load(media, &line->slot[i].key);
+		if (found == key)
+			return i;
+		barrier();
+		*changed |= found == CRAB_KEY_EMPTY ||
+			    crab_load_again(media, &line->slot[i].key) != found;
+	}
+	return n;
+}
+
 int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value)
 {
-	int none = -ENOENT;
-	u64 found, signs;
-	u32 at = count;
+	const struct nv_dline *first = leaf_line(tree, leaf, 0);
+	const struct nv_dline *line = leaf_line(tree, leaf, count);
+	u32 n = count % NV_LINE_SLOTS, i;
+	int err = -ENOENT;
+	u64 changed = 0;
 
-	while (at--) {
-		found = crab_nv_leaf_key(tree, leaf, at);
-		if (found == key) {
-			signs = leaf_signs(tree, leaf, at);
-			if (sign_is_negative(signs, at))
-				return signs_are_valid(signs) ? -ENOENT : -ERANGE;
-			*value = crab_load(tree->base.media, &leaf_slot(tree, leaf, at)->value);
-			/* An element after it may have the key, too */
-			return none == -ENOENT ? 0 : none;
-		}
-		if (unlikely(found == CRAB_KEY_EMPTY))
-			none = -ERANGE;
+	for (;; line--, n = NV_LINE_SLOTS) {
+		i = line_find(tree->base.media, line, n, key, &changed);
+		if (i < n || line == first)
+			break;
 	}
-	return none;
+	if (i < n)
+		err = element_get(tree, line, i, key, value);
+	return likely(!changed) ? err : -ERANGE;
 }
 
 static int element_compare(const void *a, const void *b)

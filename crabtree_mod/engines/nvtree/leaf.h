@@ -32,7 +32,7 @@ u64 crab_nv_leaf_key(const struct nv_tree *tree, u64 leaf, u32 at);
  *
  * Context: the leaf is locked, or the caller validates by crab_nv_holds().
  * Return: 0 if the last element of the key is not negative; -ENOENT; or -ERANGE if a key reads all
- * ones: crab_nv_doubt() follows.
+ * ones, or two loads of a word differ: crab_nv_doubt() follows.
  */
 int crab_nv_leaf_get(const struct nv_tree *tree, u64 leaf, u32 count, u64 key, u64 *value);
 

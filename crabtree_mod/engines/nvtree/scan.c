@@ -63,6 +63,8 @@ static bool leaf_near(struct nv_seek *seek, const struct nv_place *place, u32 co
 
 	for (i = 0; i < count; i++) {
 		at = crab_nv_leaf_key(seek->tree, place->leaf, i);
+		if (unlikely(crab_nv_leaf_key(seek->tree, place->leaf, i) != at))
+			seek->outside |= SEEK_CHANGED;
 		if (at < place->low || at >= place->high) {
 			seek->outside |= key_is_possible(place, at) ? SEEK_OUTSIDE : SEEK_CHANGED;
 			continue;
@@ -198,6 +200,7 @@ static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *
 	const struct nv_element *e = room->elements;
 	struct nv_place place;
 	u64 from = *at;
+	bool same;
 	u32 count;
 
 	do {
@@ -207,7 +210,10 @@ static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *
 		/* Pairs with crab_nv_leaf_append() */
 		count = smp_load_acquire(&place.side->count);
 		crab_nv_leaf_read(tree, place.leaf, count, room->elements);
+		same = crab_nv_leaf_agrees(tree, place.leaf, count, room->elements);
 	} while (!crab_nv_holds(&place));
+	if (unlikely(!same))
+		return crab_nv_doubt(tree, from) ?: -EUCLEAN;
 	/* The range may have grown since it was found, or the media has changed */
 	if (count && unlikely(e[0].key < place.low || e[count - 1].key >= place.high) &&
 	    (crab_nv_doubt(tree, from) || !elements_are_possible(&place, e, count)))

@@ -161,7 +161,7 @@ DESIGNS = [
 			       op->verb == CRAB_VERB_INSERT ? op->place : CRAB_NO_EXTENT,
 			       &word->old);""", "")),
     Design("commits of values: attach marks the extents that the list replaces, and not those of the list",
-        Edit(BLOB_ATTACH, "crab_cursor_scan(store->engine, raw, &cursor, records, ATTACH_CHUNK)",
+        Edit(BLOB_ATTACH, "crab_cursor_scan_twice(store->engine, raw, &cursor, records, ATTACH_CHUNK)",
              "crab_cursor_scan(store->engine, store->engine->own, &cursor, records, ATTACH_CHUNK)")),
     Design("commits of values: a condition is not tested",
         Edit(BLOB_COMMIT, "return crab_blob_permitted(store, write) ?: op_listed(store, op);", "return 0")),

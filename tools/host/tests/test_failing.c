@@ -67,6 +67,12 @@ static void keeper(void *arg)
 		;
 }
 
+static void maintainer(void *arg)
+{
+	while (!READ_ONCE(store->readonly) && crab_store_maintain(store))
+		;
+}
+
 static void failer(void *arg)
 {
 	crab_store_fail(store, CRAB_POOL_OFFSET, media.size - CRAB_POOL_OFFSET);
@@ -88,6 +94,7 @@ static void begin(const char *engine, const char *layout, u32 leaf_bytes)
 	for (key = 0; key < KEYS; key += 2)
 		store_insert(store, key, key, CRAB_INSERT_CREATE);
 	tasks_add(writer, NULL);
+	tasks_add(maintainer, NULL);
 }
 
 static void begin_values(const char *engine, const char *layout, u32 leaf_bytes)

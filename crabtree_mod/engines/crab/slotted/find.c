@@ -239,14 +239,33 @@ bool crab_slotted_foresee(const struct crab_tree *tree, const struct crab_leaf *
 	return true;
 }
 
+/* crab_slotted_place() once more: a key read otherwise when it was loaded again */
+static noinline struct crab_place place_again(const struct crab_tree *tree,
+					      const struct crab_leaf *leaf, u64 key)
+{
+	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
+	int slot = slotted_find(tree, leaf, slots, key);
+
+	if (slot == SLOT_NONE)
+		return place_free(tree, leaf, slots, key);
+	if (slot < 0 || crab_load(tree->base.media, &slots[slot].key) != key)
+		return (struct crab_place) { .slot = CRAB_SLOT_DOUBT };
+	return (struct crab_place) { .slot = slot, .found = true };
+}
+
 struct crab_place crab_slotted_place(const struct crab_tree *tree, const struct crab_leaf *leaf,
 				     u64 key)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	int slot = slotted_find(tree, leaf, slots, key);
 
-	if (slot >= 0)
+	if (slot >= 0) {
+		/* Failing memory may return the key of another record as this one, once */
+		barrier();
+		if (unlikely(crab_load_again(tree->base.media, &slots[slot].key) != key))
+			return place_again(tree, leaf, key);
 		return (struct crab_place) { .slot = slot, .found = true };
+	}
 	if (unlikely(slot == SLOT_BLANK))	/* it may be the record of the key */
 		return (struct crab_place) { .slot = CRAB_SLOT_DOUBT };
 	return place_free(tree, leaf, slots, key);

@@ -123,21 +123,38 @@ static __always_inline u32 order_collect(const struct crab_tree *tree, const str
 	return count;
 }
 
+/* By words: a factor of 8 is part of an address, one of 16 is an instruction of its own */
 static __always_inline u64 order_key(const struct crab_media *media, const struct crab_dslot *slots,
 				     const void *order, bool wide, u32 i)
 {
-	return crab_load(media, &slots[order_get(order, wide, i)].key);
+	const __le64 *words = &slots->key;
+
+	return crab_load(media, &words[2 * (u64)order_get(order, wide, i)]);
 }
 
-/* Insert the @i-th entry into each @gap-th one before it, which are in order */
+/*
+ * order_key() by two loads; if they differ, a third decides. Failing memory may return a key
+ * otherwise once, and an order that is cached would stay wrong
+ */
+static __always_inline u64 order_key_settled(const struct crab_media *media,
+					     const struct crab_dslot *slots, const void *order,
+					     bool wide, u32 i)
+{
+	const __le64 *words = &slots->key, *word = &words[2 * (u64)order_get(order, wide, i)];
+	u64 key = crab_load(media, word);
+
+	barrier();
+	return likely(crab_load_again(media, word) == key) ? key : crab_load(media, word);
+}
+
+/* Insert the @i-th entry, with @key, into each @gap-th one before it, which are in order */
 static __always_inline void order_insert(const struct crab_media *media,
 					 const struct crab_dslot *slots, void *order, bool wide,
-					 u32 i, u32 gap)
+					 u32 i, u32 gap, u64 key)
 {
 	u32 slot = order_get(order, wide, i);
-	u64 key = crab_load(media, &slots[slot].key);
 
-	for (; i >= gap && order_key(media, slots, order, wide, i - gap) > key; i -= gap)
+	for (; i >= gap && order_key_settled(media, slots, order, wide, i - gap) > key; i -= gap)
 		order_set(order, wide, i, order_get(order, wide, i - gap));
 	order_set(order, wide, i, slot);
 }
@@ -151,7 +168,8 @@ static __always_inline void order_sort_far(const struct crab_media *media,
 
 	for (g = 0; g < ARRAY_SIZE(order_gaps); g++)
 		for (i = order_gaps[g]; i < count && order_gaps[g] <= count / 16; i++)
-			order_insert(media, slots, order, wide, i, order_gaps[g]);
+			order_insert(media, slots, order, wide, i, order_gaps[g],
+				     order_key_settled(media, slots, order, wide, i));
 }
 
 /* Sorts entries that are near their places */
@@ -163,11 +181,11 @@ static __always_inline void order_sort(const struct crab_media *media,
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		key = order_key(media, slots, order, wide, i);
+		key = order_key_settled(media, slots, order, wide, i);
 		if (likely(before <= key))
 			before = key;
 		else
-			order_insert(media, slots, order, wide, i, 1);
+			order_insert(media, slots, order, wide, i, 1, key);
 	}
 }
 
@@ -264,7 +282,7 @@ static __always_inline u32 order_find(const struct crab_tree *tree, const struct
 	return min(from, count);	/* more, if all are below */
 }
 
-/* By words: a factor of 8 is part of an address, one of 16 is an instruction of its own */
+/* By words, as order_key() */
 static __always_inline void order_copy_one(const struct crab_media *media, const __le64 *words,
 					   u64 slot, struct crab_record *record)
 {
@@ -329,14 +347,13 @@ static __always_inline int order_divide(const struct crab_tree *tree, const stru
 	return at;
 }
 
-/* Is the key of a record between those of its neighbours? */
+/* Is @key, that of the record @at, between those of its neighbours? */
 static __always_inline bool order_is_placed(const struct crab_tree *tree,
 					    const struct crab_leaf *leaf, const void *order,
-					    bool wide, u32 count, u32 at)
+					    bool wide, u32 count, u32 at, u64 key)
 {
 	const struct crab_dslot *slots = crab_leaf_slot(tree, leaf, 0);
 	const struct crab_media *media = tree->base.media;
-	u64 key = order_key(media, slots, order, wide, at);
 
 	return (!at || order_key(media, slots, order, wide, at - 1) < key) &&
 	       (at + 1 == count || order_key(media, slots, order, wide, at + 1) > key);
@@ -354,7 +371,7 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	const struct crab_leaf *leaf = reader->leaf;
 	u64 low = READ_ONCE(leaf->low), high = READ_ONCE(leaf->high) - 1;
 	u64 first = low, last = high;
-	int from = 0, to = count, got;
+	int from = 0, to = count, got, at;
 
 	if (start > low) {
 		from = order_divide(tree, leaf, order, wide, count, low, high, start);
@@ -367,14 +384,15 @@ static __always_inline int order_read(const struct crab_reader *reader, const vo
 	if (unlikely((from | to) < 0))
 		return -EAGAIN;
 	got = min_t(u32, max(to - from, 0), cap);
-	if (got == cap && !order_is_placed(tree, leaf, order, wide, count,
-					   reader->last ? to - got : from + got - 1))
-		return -EAGAIN;
 	if (reader->last)
 		from = to - got;
 	order_copy(tree, leaf, order, wide, from, got, records);
 	if (unlikely(got && (records[0].key - first > last - first ||
 			     records[got - 1].key - first > last - first)))
+		return -EAGAIN;
+	at = reader->last ? 0 : got - 1;
+	if (got == cap && !order_is_placed(tree, leaf, order, wide, count, from + at,
+					   records[at].key))
 		return -EAGAIN;
 	return got;
 }

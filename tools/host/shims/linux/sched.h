@@ -15,4 +15,7 @@ void crab_host_quiescent(void);
 #define cond_resched()		might_sleep()
 #endif
 
+/* Another task may run meanwhile */
+#define schedule_timeout_uninterruptible(ticks)	might_sleep()
+
 #endif /* CRAB_SHIM_LINUX_SCHED_H */
