@@ -11,7 +11,6 @@
 
 #include <linux/kernel.h>
 #include <linux/rwsem.h>
-#include <linux/spinlock.h>
 
 #include "engines/counts.h"
 #include "engines/defaults.h"
@@ -68,7 +67,6 @@ struct clfb_plan {
  * struct clfb_tree - an attached store
  * @base: head that all engines have
  * @lock: protects all that follows, and the media
- * @noting: serialises the notes of damage of readers, which share @lock; innermost
  * @room: records that a leaf holds
  * @copies: lines of a node: 2 in the layout `twin`
  * @root: number of the root
@@ -94,7 +92,6 @@ struct clfb_plan {
 struct clfb_tree {
 	struct crab_engine base;
 	struct rw_semaphore lock;
-	spinlock_t noting;
 	u32 room;
 	u32 copies;
 	u64 root;
@@ -192,7 +189,7 @@ void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_plac
  * If nothing is quarantined, a line has changed since attach or the last write: this is noted as
  * damage.
  *
- * Context: clfb_tree.lock, or attach; takes clfb_tree.noting.
+ * Context: clfb_tree.lock, or attach.
  * Return: -EUCLEAN.
  */
 int crab_clfb_refused(struct clfb_tree *tree, u64 key);

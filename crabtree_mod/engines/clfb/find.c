@@ -52,12 +52,10 @@ void crab_clfb_find_leaf(const struct clfb_tree *tree, u64 key, struct clfb_plac
 
 int crab_clfb_refused(struct clfb_tree *tree, u64 key)
 {
-	spin_lock(&tree->noting);
 	if (!tree->quarantined)
 		crab_engine_damaged(&tree->base, CRAB_AREA_OFFSET,
 				    "the nodes or the leaf of key %llu have changed",
 				    (unsigned long long)key);
-	spin_unlock(&tree->noting);
 	return -EUCLEAN;
 }
 

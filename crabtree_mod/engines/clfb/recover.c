@@ -228,7 +228,6 @@ static int tree_init(struct clfb_tree *tree, struct crab_media *media,
 		     const struct crab_geometry *geo, const struct crab_attach_how *how)
 {
 	init_rwsem(&tree->lock);
-	spin_lock_init(&tree->noting);
 	tree->room = clfb_records(geo);
 	tree->copies = geo->layout == CLFB_LAYOUT_TWIN ? 2 : 1;
 	tree->scratch = kvmalloc_array(tree->room + 1, sizeof(*tree->scratch), CLFB_GFP_ATTACH);

@@ -31,7 +31,7 @@
  * reader sees a record that a power cut could take back. The publication calls its lock-free reads
  * "read uncommitted".
  *
- * Order: ff.structure, crab_side.lock, crab_pool.lock or ff.noting.
+ * Order: ff.structure, crab_side.lock, crab_pool.lock.
  *
  * Invariant: a write that returns 0 is durable; one that returns an error has changed no record.
  *
@@ -51,11 +51,9 @@ struct ff_tuning crab_ff_tuning_default;
 
 int crab_ff_damaged(struct ff *ff, u64 number, const char *what)
 {
-	spin_lock(&ff->noting);
 	if (!ff->base.damage.count && !READ_ONCE(ff->quarantined) && !READ_ONCE(ff->headless))
 		crab_engine_damaged(&ff->base, crab_leaf_offset(&ff->base.geo, number),
 				    "node %llu: %s", (unsigned long long)number, what);
-	spin_unlock(&ff->noting);
 	return -EUCLEAN;
 }
 

@@ -76,7 +76,6 @@ struct ff_extra {
  * struct ff - an attached store
  * @base: the head
  * @structure: serialises splits, entries, removals, growth and shrinking of the root
- * @noting: serialises the notes of damage
  * @pool: free nodes
  * @sides: of the nodes in use; crab_side.count is the number of slots in use
  * @slots: of a node
@@ -101,7 +100,6 @@ struct ff_extra {
 struct ff {
 	struct crab_engine base;
 	struct mutex structure;
-	spinlock_t noting;
 	struct crab_pool pool;
 	struct crab_sides sides;
 	u32 slots;

@@ -175,7 +175,6 @@ static int attach_init(struct ff *ff, struct crab_media *media, const struct cra
 		       const struct crab_attach_how *how)
 {
 	mutex_init(&ff->structure);
-	spin_lock_init(&ff->noting);
 	ff->slots = crab_ff_slots(geo->leaf_bytes);
 	ff->tuning = how->tuning ? *(const struct ff_tuning *)how->tuning : crab_ff_tuning_default;
 	ff->locked = ff->tuning.leaf_locks;

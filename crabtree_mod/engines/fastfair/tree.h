@@ -17,7 +17,7 @@
  * @ff: the store
  * @number: of the node
  * @what: description
- * Context: any but interrupts; takes ff.noting.
+ * Context: any but interrupts.
  * Return: -EUCLEAN.
  */
 int crab_ff_damaged(struct ff *ff, u64 number, const char *what);
