@@ -155,29 +155,33 @@ void crab_nv_leaf_read(const struct nv_tree *tree, u64 leaf, u32 count,
 }
 
 /* The sum of the words of a line, of which @n elements count; another value of one changes it */
-static u64 line_sum(const struct crab_media *media, const struct nv_dline *line, u32 n)
+static u64 line_sum(const struct crab_media *media, const struct nv_dline *line, u32 n,
+		    bool values)
 {
 	u64 sum = crab_load(media, &line->sign) & ((1ULL << n) - 1);
 	u32 i;
 
-	for (i = 0; i < n; i++)
-		sum += crab_load(media, &line->slot[i].key) +
-		       crab_load(media, &line->slot[i].value);
+	for (i = 0; i < n; i++) {
+		sum += crab_load(media, &line->slot[i].key);
+		sum += values ? crab_load(media, &line->slot[i].value) : 0;
+	}
 	return sum;
 }
 
 bool crab_nv_leaf_agrees(const struct nv_tree *tree, u64 leaf, u32 count,
-			 const struct nv_element *elements)
+			 const struct nv_element *elements, bool values)
 {
 	const struct nv_dline *line = leaf_line(tree, leaf, 0);
 	const struct nv_element *e = elements;
 	u64 sum = 0;
 	u32 at;
 
-	for (; e < elements + count; e++)
-		sum -= e->key + e->value + ((u64)e->negative << e->at % NV_LINE_SLOTS);
+	for (; e < elements + count; e++) {
+		sum -= e->key + ((u64)e->negative << e->at % NV_LINE_SLOTS);
+		sum -= values ? e->value : 0;
+	}
 	for (at = 0; at < count; at += NV_LINE_SLOTS, line++)
-		sum += line_sum(tree->base.media, line, min(count - at, NV_LINE_SLOTS));
+		sum += line_sum(tree->base.media, line, min(count - at, NV_LINE_SLOTS), values);
 	return !sum;
 }
 

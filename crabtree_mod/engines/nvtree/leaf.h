@@ -54,12 +54,13 @@ void crab_nv_leaf_read(const struct nv_tree *tree, u64 leaf, u32 count,
  * @leaf: number of the leaf
  * @count: how many
  * @elements: of crab_nv_leaf_read()
+ * @values: their values, too
  *
  * Context: as crab_nv_leaf_get().
  * Return: false if a word reads otherwise now.
  */
 bool crab_nv_leaf_agrees(const struct nv_tree *tree, u64 leaf, u32 count,
-			 const struct nv_element *elements);
+			 const struct nv_element *elements, bool values);
 
 /**
  * crab_nv_leaf_records() - the live records among elements

@@ -121,7 +121,7 @@ static const char *recover_read(struct nv_recover *r, u64 high, u64 *count)
 	crab_nv_leaf_read(tree, r->leaf, *count, tree->elements);
 	/* An append overwrites the elements after those that attach counts */
 	if (crab_load(media, &nv_leaf_media(tree, r->leaf)->count) != *count ||
-	    !crab_nv_leaf_agrees(tree, r->leaf, *count, tree->elements))
+	    !crab_nv_leaf_agrees(tree, r->leaf, *count, tree->elements, true))
 		return "two readings of its elements differ";
 	return crab_nv_leaf_fault(tree->elements, *count, r->low, high);
 }

@@ -210,7 +210,8 @@ static int scan_leaf(struct nv_tree *tree, const struct nv_room_for *room, u64 *
 		/* Pairs with crab_nv_leaf_append() */
 		count = smp_load_acquire(&place.side->count);
 		crab_nv_leaf_read(tree, place.leaf, count, room->elements);
-		same = crab_nv_leaf_agrees(tree, place.leaf, count, room->elements);
+		/* A value is returned as it was read, like that of a search */
+		same = crab_nv_leaf_agrees(tree, place.leaf, count, room->elements, false);
 	} while (!crab_nv_holds(&place));
 	if (unlikely(!same))
 		return crab_nv_doubt(tree, from) ?: -EUCLEAN;

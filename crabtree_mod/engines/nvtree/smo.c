@@ -118,7 +118,7 @@ static int smo_gather(struct nv_change *c, const struct nv_place *leaf)
 
 	crab_nv_leaf_read(tree, leaf->leaf, count, tree->elements);
 	fault = crab_nv_leaf_fault(tree->elements, count, leaf->low, leaf->high);
-	if (!fault && !crab_nv_leaf_agrees(tree, leaf->leaf, count, tree->elements))
+	if (!fault && !crab_nv_leaf_agrees(tree, leaf->leaf, count, tree->elements, true))
 		fault = "two readings of its elements differ";
 	if (fault)
 		return crab_nv_damaged(tree, leaf->leaf, fault);
