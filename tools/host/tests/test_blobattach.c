@@ -117,18 +117,19 @@ static const struct crab_engine_ops *own;
 static struct crab_engine_ops ops;
 static int result;		/* of the second scan, if it is an error */
 static u32 scans;
-static bool hidden;		/* the second scan finds no more records */
+static bool hidden;		/* the scans of the second part find no more records */
 static u64 fewer;		/* records that the engine does not count */
 static bool strange;		/* the first record that a scan finds has the reserved key */
 
 static int scan_fails(struct crab_engine *engine, u64 start, u64 last, struct crab_record *records,
 		      u32 cap)
 {
+	bool second = (++scans + 1) / 2 == 2;	/* of the parts, each of which is read twice */
 	int n;
 
-	if (++scans == 2 && hidden)
+	if (second && hidden)
 		return 0;
-	n = scans == 2 && result ? result : own->scan(engine, start, last, records, cap);
+	n = second && result ? result : own->scan(engine, start, last, records, cap);
 	if (strange && n > 1)
 		records[0].key = CRAB_KEY_EMPTY;
 	return n;
