@@ -85,9 +85,11 @@ static noinline int element_get(const struct nv_tree *tree, const struct nv_dlin
 				u64 key, u64 *value)
 {
 	const struct crab_media *media = tree->base.media;
-	u64 signs = crab_load(media, &line->sign);
+	u64 signs = crab_load(media, &line->sign), again = crab_load(media, &line->sign);
 
-	if (!signs_are_valid(signs) || crab_load(media, &line->sign) != signs ||
+	/* An element after it may get its sign meanwhile */
+	if (!signs_are_valid(signs | again) ||
+	    sign_is_negative(signs, i) != sign_is_negative(again, i) ||
 	    crab_load(media, &line->slot[i].key) != key)
 		return -ERANGE;
 	if (sign_is_negative(signs, i))
