@@ -46,5 +46,5 @@ RACES = [
 
 # Races that few stores show: only that store runs, for longer
 SUBJECTS = {
-    "fastfair: a leaf that was removed is free at once, under its readers": ("fastfair, hardly any space", 667),
+    "fastfair: a leaf that was removed is free at once, under its readers": ("fastfair, hardly any space", 1520),
 }

@@ -33,7 +33,7 @@ RACES = [
 ]
 
 SUBJECTS = {
-    "nvtree: a search ignores that a rebuild replaced the inner nodes": ("nvtree, hardly any space", 10230),
-    "nvtree: compare-and-swap: the lock is released after the comparison": ("nvtree, leaves of 512 bytes", 318),
-    "nvtree: a search reads up to the count on the media, which may not be durable": ("nvtree", 82),
+    "nvtree: a search ignores that a rebuild replaced the inner nodes": ("nvtree, hardly any space", 12024),
+    "nvtree: compare-and-swap: the lock is released after the comparison": ("nvtree, leaves of 512 bytes", 1181),
+    "nvtree: a search reads up to the count on the media, which may not be durable": ("nvtree", 157),
 }
