@@ -479,12 +479,11 @@ static u32 blink_thens(const struct verb *verb)
 
 static u64 blink_all(const struct verb *verb, u64 key)
 {
-	const u32 thens = blink_thens(verb), step = verb->how & WHOLE && !shape->tiny ? THENS : 1;
+	const u32 thens = blink_thens(verb);
+	u32 when, step = verb->how & WHOLE && !shape->tiny ? THENS : 1;	/* many loads: one value each */
 	enum then then;
 	u64 n = 0;
-	u32 when;
 
-	/* Of a verb that loads many words, each of them returns one of the values */
 	for (then = ONES; then < THENS; then++)
 		for (when = 1 + then % step; thens & BIT(then) && blink_once(verb, key, then, when); when += step)
 			n++;
