@@ -40,13 +40,18 @@ static void device_park(struct crab_device *device, int error)
 		crab_device_changed(device);
 }
 
+static bool is_parked(const struct crab_device *device)
+{
+	return !strcmp(device->report.reason, CRAB_PARKED_REASON);
+}
+
 /*
  * True if users are to be notified: the state has changed, or a store stays although they were
  * @warned. Another kernel may have formatted a region that had no store
  */
 static bool device_unpark(struct crab_device *device, bool warned)
 {
-	bool parked = !strcmp(device->report.reason, CRAB_PARKED_REASON);
+	bool parked = is_parked(device);
 
 	lockdep_assert_held(&device->change);
 
@@ -82,7 +87,7 @@ void crab_device_complete(struct crab_device *device)
 	bool parked;
 
 	mutex_lock(&device->lock);
-	parked = !device->store && !strcmp(device->report.reason, CRAB_PARKED_REASON);
+	parked = !device->store && is_parked(device);
 	mutex_unlock(&device->lock);
 	if (parked)
 		device_back(device, false);

@@ -87,10 +87,7 @@ static __always_inline bool crab_clfb_line_load(const struct crab_media *media, 
 void crab_clfb_line_load_again(const struct crab_media *media, const __le64 *from,
 			       union clfb_line *line);
 
-/*
- * These take whole words, which a search has just stored in the line: a load of bytes of two of
- * them would wait until both stores have reached the cache
- */
+/* These take whole words at constant places, so that a search needs no loads of single bytes */
 
 /* A byte of the first word */
 static __always_inline u32 clfb_line_byte(const union clfb_line *line, u32 at)

@@ -156,13 +156,13 @@ const char *crab_clfb_node_fault(const struct clfb_tree *tree, const union clfb_
 
 void crab_clfb_node_seal(const struct clfb_tree *tree, u64 number, union clfb_line *line)
 {
-	const __le64 *second = clfb_node_media(tree, number, 1);
 	bool twin = clfb_is_twin(tree);
 	union clfb_line other;
 
 	line->byte[CLFB_MARK] = 1;
 	if (twin) {
-		crab_clfb_line_load_again(tree->base.media, second, &other);
+		crab_clfb_line_load_again(tree->base.media, clfb_node_media(tree, number, 1),
+					  &other);
 		line->byte[CLFB_MARK] = other.byte[CLFB_MARK] + 1;
 	}
 	crab_clfb_line_put(line->byte + CLFB_CRC,

@@ -218,12 +218,12 @@ static void first_end(void)
 	crab_snap_end_all(store->gate, -ESTALE);
 }
 
-static void first_snap(void)
+static void open_snap(void)
 {
 	snap[1] = crab_snap_open(store);
 }
 
-static void first_close(void)
+static void close_snap(void)
 {
 	crab_snap_close(snap[0]);
 	snap[0] = NULL;
@@ -373,17 +373,6 @@ static void second_any(void)
 	err_second = !crab_snap_any(store);
 }
 
-static void second_snap(void)
-{
-	snap[1] = crab_snap_open(store);
-}
-
-static void second_close(void)
-{
-	crab_snap_close(snap[0]);
-	snap[0] = NULL;
-}
-
 static void second_noted(void)
 {
 	err_second = !crab_snap_is_noted(snap[0], 1);
@@ -488,11 +477,11 @@ static const struct pair {
 	{ "a change is reported, and looked for", STORE_NAMES, prepare_watch, first_known, second_peek, 0 },
 	{ "watches end, and a change is looked for", STORE_NAMES, prepare_idle, first_end, second_ended, 0 },
 	{ "snapshots end, and one asks for its state", STORE_NAMES, prepare_snap, first_end, second_state, 0 },
-	{ "a snapshot is opened, and a call asks for any", STORE_NAMES, prepare_snaps, first_snap, second_any, 0 },
-	{ "a snapshot is closed, and another one is opened", STORE_NAMES, prepare_snaps, first_close, second_snap, 0 },
+	{ "a snapshot is opened, and a call asks for any", STORE_NAMES, prepare_snaps, open_snap, second_any, 0 },
+	{ "a snapshot is closed, and another one is opened", STORE_NAMES, prepare_snaps, close_snap, open_snap, 0 },
 	{ "a record is noted, and looked for", STORE_RECORDS, prepare_record, first_record, second_noted, 0 },
-	{ "a snapshot is closed, and a record is noted for another one", STORE_RECORDS, prepare_records, first_close, second_record, 0 },
-	{ "a note gets an extent, and its snapshot is closed", STORE_BLOBS, prepare_blob_snap, first_put, second_close, 0 },
+	{ "a snapshot is closed, and a record is noted for another one", STORE_RECORDS, prepare_records, close_snap, second_record, 0 },
+	{ "a note gets an extent, and its snapshot is closed", STORE_BLOBS, prepare_blob_snap, first_put, close_snap, 0 },
 	{ "a value is put, and another one gets a birth", STORE_BLOBS, prepare_blob, first_put, second_birth, 0 },
 	{ "a commit keeps leaves, and a put takes a slab", STORE_BLOBS | STORE_COMMITS, prepare_none, first_commit_blobs, second_long, 0 },
 	{ "an extent is allocated, and another one", STORE_BLOBS, prepare_blob, first_alloc, second_alloc, 0 },

@@ -132,19 +132,14 @@ static __always_inline u64 order_key(const struct crab_media *media, const struc
 	return crab_load(media, &words[2 * (u64)order_get(order, wide, i)]);
 }
 
-/*
- * order_key() by two loads; if they differ, a third decides. Failing memory may return a key
- * otherwise once, and an order that is cached would stay wrong
- */
+/* order_key(), settled: an order that is cached would stay wrong */
 static __always_inline u64 order_key_settled(const struct crab_media *media,
 					     const struct crab_dslot *slots, const void *order,
 					     bool wide, u32 i)
 {
-	const __le64 *words = &slots->key, *word = &words[2 * (u64)order_get(order, wide, i)];
-	u64 key = crab_load(media, word);
+	const __le64 *words = &slots->key;
 
-	barrier();
-	return likely(crab_load_again(media, word) == key) ? key : crab_load(media, word);
+	return crab_load_settled(media, &words[2 * (u64)order_get(order, wide, i)]);
 }
 
 /* Insert the @i-th entry, with @key, into each @gap-th one before it, which are in order */
